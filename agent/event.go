@@ -1,0 +1,106 @@
+package agent
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// EventType names what happened. Persisted in journals and histories; never rename.
+type EventType string
+
+const (
+	EventStarted         EventType = "started"
+	EventMessage         EventType = "message"
+	EventTurnStarted     EventType = "turn_started"
+	EventTurnCut         EventType = "turn_cut" // the model call ended without a proposal
+	EventProposal        EventType = "proposal"
+	EventCallAnswered    EventType = "call_answered" // code's answer to one call of the proposal
+	EventReply           EventType = "reply"
+	EventStateSet        EventType = "state_set"
+	EventConfirmed       EventType = "confirmed"
+	EventFactRecorded    EventType = "fact_recorded"
+	EventPhaseEntered    EventType = "phase_entered"
+	EventStepStarted     EventType = "step_started" // running, or waiting at its gate
+	EventStepResumed     EventType = "step_resumed" // its gate was approved: running
+	EventStepDone        EventType = "step_done"
+	EventCommitRefused   EventType = "commit_refused" // the result stands, the state stays
+	EventStepSettled     EventType = "step_settled"   // any other definite end, or in_doubt
+	EventGateOpened      EventType = "gate_opened"
+	EventGateClosed      EventType = "gate_closed"
+	EventVerdict         EventType = "verdict" // as it arrived, with its judgement
+	EventRulingMade      EventType = "ruling_made"
+	EventCancelRequested EventType = "cancel_requested"
+	EventInputRefused    EventType = "input_refused" // a signal nobody can be answered for
+	EventTrimmed         EventType = "trimmed"
+	EventPaused          EventType = "paused"
+	EventCompleted       EventType = "completed"
+	EventCancelled       EventType = "cancelled"
+)
+
+// Event is one append-only record of something that changed the run. The
+// events of a run in order, and nothing else, make the run: [Reduce].
+type Event struct {
+	Seq     int64     `json:"seq"` // 1, 2, 3 … without a gap
+	At      time.Time `json:"at"`  // when its input arrived, UTC, microseconds
+	Type    EventType `json:"type"`
+	V       int       `json:"v"` // version of Data's schema
+	Turn    int       `json:"turn,omitempty"`
+	Step    string    `json:"step,omitempty"`
+	Tenant  string    `json:"tenant"`
+	TraceID string    `json:"trace_id,omitempty"`
+	Data    JSON      `json:"data"`
+}
+
+// Chain is the hash of the journal up to and including e, given the hash up to
+// the event before it ("" before the first): hex SHA-256 over both.
+func (e Event) Chain(before string) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%d\n%s\n%s\n%d\n%d\n%s\n%s\n%s\n", before, e.Seq, e.At.UTC().Format(time.RFC3339Nano),
+		e.Type, e.V, e.Turn, e.Step, e.Tenant, e.TraceID)
+	h.Write([]byte(e.Data.String()))
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Batch is what an activity carries to the journal: the events that nobody has
+// acknowledged yet, and the hash of the chain before the first of them.
+type Batch struct {
+	First  int64   `json:"first,omitempty"` // seq of Events[0]; 0 where there is none
+	Before string  `json:"before,omitempty"`
+	Events []Event `json:"events,omitempty"`
+	Head   Head    `json:"head"`
+}
+
+// Head is the run in a line, as it stands after the last event of a batch. The
+// store keeps it as the run's row; it is derived, and in no hash.
+type Head struct {
+	Status RunStatus `json:"status"`
+	Reason string    `json:"reason,omitempty"`
+	Phase  string    `json:"phase,omitempty"`
+	Turn   int       `json:"turn,omitempty"`
+}
+
+// Last is the seq of the batch's last event, 0 where there is none.
+func (b Batch) Last() int64 {
+	if len(b.Events) == 0 {
+		return 0
+	}
+	return b.Events[len(b.Events)-1].Seq
+}
+
+// digest is the hex SHA-256 of a canonical value, cut to 32 digits: 128 bits
+// are beyond accident and beyond a search.
+func digest(v any) string {
+	sum := sha256.Sum256([]byte(mustEncode(v)))
+	return hex.EncodeToString(sum[:16])
+}
+
+// decodeData reads an event's data into its type. Unknown members are ignored:
+// a newer writer may have added some.
+func decodeData[T any](e Event) (T, error) {
+	var v T
+	err := json.Unmarshal(e.Data, &v)
+	return v, err
+}

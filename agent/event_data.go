@@ -1,0 +1,179 @@
+package agent
+
+import "time"
+
+// The data of each event type. Members may be added; none may change its
+// meaning under the same Event.V.
+
+// StartedData is the data of EventStarted.
+type StartedData struct {
+	Agent       string    `json:"agent"`
+	Version     int       `json:"version"`
+	Key         string    `json:"key"`
+	FirstRunID  string    `json:"first_run_id"`
+	Rules       int       `json:"rules"`
+	Fingerprint string    `json:"fingerprint"`
+	Limits      Limits    `json:"limits"`
+	Principal   Principal `json:"principal"`
+	User        string    `json:"user"`
+	Body        JSON      `json:"body"`
+	BodyDigest  string    `json:"body_digest"` // of all that makes a start the same start
+}
+
+// MessageData is the data of EventMessage.
+type MessageData struct {
+	ID        string    `json:"id"`
+	Principal Principal `json:"principal"`
+	Text      string    `json:"text"`
+	Body      string    `json:"body"` // digest, to tell a repeat from another message
+}
+
+// TurnStartedData is the data of EventTurnStarted.
+type TurnStartedData struct {
+	LastWord bool `json:"last_word,omitempty"`
+}
+
+// TurnCutData is the data of EventTurnCut.
+type TurnCutData struct {
+	Reason string `json:"reason"`
+}
+
+// CallAnsweredData is the data of EventCallAnswered: code's answer to a call.
+type CallAnsweredData struct {
+	Call   string `json:"call"`
+	Status string `json:"status"` // done or refused, or the step's where Step is set
+	Text   string `json:"text,omitempty"`
+	Step   string `json:"step,omitempty"`
+	Read   *Read  `json:"read,omitempty"`
+}
+
+// ReplyData is the data of EventReply: what the user is told.
+type ReplyData struct {
+	Text string `json:"text"`
+	Last bool   `json:"last,omitempty"` // the run's last word
+}
+
+// StateSetData is the data of EventStateSet.
+type StateSetData struct {
+	Patch    JSON     `json:"patch"` // RFC 7386, against the state before
+	Source   string   `json:"source"`
+	Fields   []string `json:"fields"`             // that changed by the writer
+	Reset    []string `json:"reset,omitempty"`    // that changed because they follow one that did
+	Verified []string `json:"verified,omitempty"` // by an outside source, changed or not
+}
+
+// ConfirmedData is the data of EventConfirmed.
+type ConfirmedData struct {
+	Fields []string `json:"fields"`
+	Quote  string   `json:"quote"`
+}
+
+// FactData is the data of EventFactRecorded.
+type FactData struct {
+	Quote   string `json:"quote"`
+	Message int64  `json:"message"` // seq
+}
+
+// PhaseEnteredData is the data of EventPhaseEntered.
+type PhaseEnteredData struct {
+	Phase string `json:"phase"`
+	Final bool   `json:"final,omitempty"`
+	By    string `json:"by"` // start, model, auto
+}
+
+// StepStartedData is the data of EventStepStarted.
+type StepStartedData struct {
+	Kind    StepKind   `json:"kind"`
+	Tool    string     `json:"tool"`
+	Args    JSON       `json:"args"`
+	By      StepSource `json:"by"`
+	Call    string     `json:"call,omitempty"`
+	Status  StepStatus `json:"status"` // running, waiting; refused for an Enter call that code refuses
+	Reason  string     `json:"reason,omitempty"`
+	Key     string     `json:"key,omitempty"`
+	Effect  string     `json:"effect,omitempty"` // tool and digest of the arguments
+	Ordinal int        `json:"ordinal,omitempty"`
+}
+
+// StepDoneData is the data of EventStepDone.
+type StepDoneData struct {
+	Result JSON   `json:"result"`
+	Whole  *Blob  `json:"whole,omitempty"`
+	Stood  bool   `json:"stood,omitempty"` // it had happened in an earlier branch
+	Reason string `json:"reason,omitempty"`
+}
+
+// CommitRefusedData is the data of EventCommitRefused.
+type CommitRefusedData struct {
+	Reason string `json:"reason"`
+}
+
+// StepSettledData is the data of EventStepSettled.
+type StepSettledData struct {
+	Status  StepStatus `json:"status"`
+	Reason  string     `json:"reason,omitempty"`
+	ForGood bool       `json:"for_good,omitempty"` // the same call is a new effect
+	Effect  string     `json:"effect,omitempty"`
+}
+
+// GateOpenedData is the data of EventGateOpened.
+type GateOpenedData struct {
+	Gate Gate `json:"gate"`
+}
+
+// GateClosedData is the data of EventGateClosed.
+type GateClosedData struct {
+	Gate     string       `json:"gate"`
+	Status   GateStatus   `json:"status"`
+	Reason   string       `json:"reason,omitempty"`
+	Verdict  VerdictValue `json:"verdict,omitempty"`
+	By       *Principal   `json:"by,omitempty"`
+	Verified bool         `json:"verified,omitempty"`
+}
+
+// VerdictData is the data of EventVerdict.
+type VerdictData struct {
+	Verdict   Verdict `json:"verdict"`
+	Judgement string  `json:"judgement"`        // valid, kept, void
+	Reason    string  `json:"reason,omitempty"` // why void
+	Body      string  `json:"body"`
+}
+
+// RulingMadeData is the data of EventRulingMade.
+type RulingMadeData struct {
+	Ruling Ruling `json:"ruling"`
+}
+
+// CancelRequestedData is the data of EventCancelRequested.
+type CancelRequestedData struct {
+	ID        string    `json:"id"`
+	Principal Principal `json:"principal"`
+	Reason    string    `json:"reason,omitempty"`
+	Body      string    `json:"body"`
+}
+
+// InputRefusedData is the data of EventInputRefused.
+type InputRefusedData struct {
+	Name   string `json:"name"` // of the signal
+	Reason string `json:"reason"`
+}
+
+// TrimmedData is the data of EventTrimmed.
+type TrimmedData struct {
+	Turns   int      `json:"turns,omitempty"`   // the oldest so many
+	Results []string `json:"results,omitempty"` // steps whose results are archived
+}
+
+// PausedData is the data of EventPaused.
+type PausedData struct {
+	Reason string `json:"reason"`
+}
+
+// EndedData is the data of EventCompleted and EventCancelled.
+type EndedData struct {
+	Reason string   `json:"reason,omitempty"`
+	Failed []string `json:"failed,omitempty"` // steps of the final phase's Enter that did not happen
+}
+
+// gateClosedAt is the time on a gate row.
+func gateClosedAt(e Event) *time.Time { at := e.At; return &at }

@@ -1,0 +1,196 @@
+package agent
+
+import "time"
+
+// Input is one thing that happens to a run. Time comes in with [Machine.Step].
+type Input interface{ input() }
+
+// Started is the first input of every run.
+type Started struct {
+	Tenant, Key, FirstRunID string
+	Version, Rules          int
+	Fingerprint             string
+	Limits                  Limits
+	Principal               Principal
+	User                    string
+	Body                    JSON // the agent's In
+}
+
+// Message is what the user says. ID makes a repeat harmless.
+type Message struct {
+	ID        string
+	Principal Principal
+	Text      string
+}
+
+// Proposed is the model's answer. Calls have arguments as the model wrote them.
+type Proposed struct {
+	Turn         int
+	Text         string
+	Calls        []RawCall
+	Finish       FinishReason
+	Model        string
+	Instructions string
+	Usage        Usage
+	Opaque       JSON
+}
+
+// RawCall is a call as the model wrote it: Args may be no JSON at all.
+type RawCall struct {
+	ProviderID string `json:"provider_id,omitempty"`
+	Tool       string `json:"tool"`
+	Args       string `json:"args"`
+}
+
+// ProposalFailed says that the model call ended without an answer, for good.
+type ProposalFailed struct {
+	Turn   int
+	Reason string
+}
+
+// StepFinished is a tool's result: it happened.
+type StepFinished struct {
+	Step   string
+	Result JSON
+	Whole  *Blob // set where Result is what Keep made of it
+	// TooLarge is the result's size where it is beyond the limit and the tool
+	// names no Keep: Result is empty then.
+	TooLarge int
+}
+
+// StepNotApplied says that the step failed and nothing happened.
+type StepNotApplied struct {
+	Step, Reason string
+	ForGood      bool // the other side refused it: calling again is a new effect
+}
+
+// StepUnknown says that nobody knows whether the step happened.
+type StepUnknown struct{ Step, Reason string }
+
+// StepStopped says that an abandoned or cancelled step's activity has ended.
+type StepStopped struct{ Step string }
+
+// EffectStands says that the effect of a step that waits at its gate has
+// happened already, in an earlier branch of the run.
+type EffectStands struct {
+	Step   string
+	Result JSON
+	Whole  *Blob
+}
+
+// VerdictGiven is a person's decision.
+type VerdictGiven struct{ Verdict Verdict }
+
+// GateTimerFired says that a gate's timer fired.
+type GateTimerFired struct{ Gate string }
+
+// CancelRun asks for the end of the run.
+type CancelRun struct {
+	ID        string
+	Principal Principal
+	Reason    string
+}
+
+// Malformed is a signal that could not be read: recorded, since its sender
+// gets no answer.
+type Malformed struct{ Name, Reason string }
+
+func (Started) input()        {}
+func (Message) input()        {}
+func (Proposed) input()       {}
+func (ProposalFailed) input() {}
+func (StepFinished) input()   {}
+func (StepNotApplied) input() {}
+func (StepUnknown) input()    {}
+func (StepStopped) input()    {}
+func (EffectStands) input()   {}
+func (VerdictGiven) input()   {}
+func (GateTimerFired) input() {}
+func (CancelRun) input()      {}
+func (Malformed) input()      {}
+
+// Receipt answers the sender of an input.
+type Receipt struct {
+	Status ReceiptStatus `json:"status"`
+	Code   Code          `json:"code,omitempty"`   // where it was refused
+	Reason string        `json:"reason,omitempty"` // what was wrong and what to do
+	Seq    int64         `json:"seq,omitempty"`    // the event that recorded it
+	Run    RunStatus     `json:"run"`
+	Gate   *GateOutcome  `json:"gate,omitempty"` // for a verdict: how its gate stands
+}
+
+// ReceiptStatus says what became of an input. On the wire; never rename.
+type ReceiptStatus string
+
+const (
+	Accepted ReceiptStatus = "accepted"
+	Repeated ReceiptStatus = "repeated" // it had been accepted before; nothing was done now
+	Refused  ReceiptStatus = "refused"  // nothing was recorded
+	Voided   ReceiptStatus = "void"     // a verdict that decided nothing; recorded
+	KeptBack ReceiptStatus = "kept"     // a verdict that will be judged when the message is answered
+)
+
+// GateOutcome tells a reviewer how a gate stands, and who decided it.
+type GateOutcome struct {
+	ID     string     `json:"id"`
+	Status GateStatus `json:"status"`
+	By     string     `json:"by,omitempty"`
+	At     *time.Time `json:"at,omitempty"`
+}
+
+// Command is what the machine wants done. The order in a Step is the order in
+// which they are to be started.
+type Command interface{ command() }
+
+// CallModel asks for a proposal. Its result comes back as Proposed or ProposalFailed.
+type CallModel struct{ View View }
+
+// CancelModel lets go of the model call of Turn; its answer is not wanted.
+type CancelModel struct{ Turn int }
+
+// RunStep runs a tool. It comes back as StepFinished, StepNotApplied or StepUnknown.
+type RunStep struct{ Task Task }
+
+// CancelStep lets go of a running ReadOnly step; it comes back as StepStopped.
+type CancelStep struct{ Step string }
+
+// OpenGate sets the gate's timer, and asks whether the effect of its step
+// stands already (Lookup nil: nothing to ask).
+type OpenGate struct {
+	Gate      string
+	ExpiresAt *time.Time
+	Lookup    *Task
+}
+
+// CloseGate stops the gate's timer.
+type CloseGate struct{ Gate string }
+
+// Record appends the pending events now: somebody waits to see them, and no
+// activity of this Step would carry them.
+type Record struct{}
+
+// Finish ends the run, after the events are recorded.
+type Finish struct{ Status RunStatus }
+
+func (CallModel) command()   {}
+func (CancelModel) command() {}
+func (RunStep) command()     {}
+func (CancelStep) command()  {}
+func (OpenGate) command()    {}
+func (CloseGate) command()   {}
+func (Record) command()      {}
+func (Finish) command()      {}
+
+// Task is all that running a step needs. It is the tool activity's input.
+type Task struct {
+	Step    string `json:"step"`
+	Agent   string `json:"agent"`
+	Version int    `json:"version"`
+	Tool    string `json:"tool"`
+	Args    JSON   `json:"args"`
+	Key     string `json:"key,omitempty"` // of the effect; none for ReadOnly
+	Scope   string `json:"scope,omitempty"`
+	Ordinal int    `json:"ordinal,omitempty"`
+	Tenant  string `json:"tenant"`
+	Limit   int    `json:"limit"` // of the result, in bytes
+}

@@ -1,0 +1,415 @@
+package agent
+
+import (
+	"time"
+)
+
+// RunStatus is where a run stands. Persisted; never rename.
+type RunStatus string
+
+const (
+	RunRunning   RunStatus = "running"   // a model call or a step runs, or the next is about to
+	RunWaiting   RunStatus = "waiting"   // for what [Run.Reason] says: user, gate, operator
+	RunPaused    RunStatus = "paused"    // nothing new starts; Reason says why
+	RunCompleted RunStatus = "completed" // it reached a final phase and had its last word
+	RunCancelled RunStatus = "cancelled" // a cancel ended it
+	RunFailed    RunStatus = "failed"    // it could not even start
+)
+
+// Ended reports whether nothing can happen to the run any more.
+func (s RunStatus) Ended() bool {
+	return s == RunCompleted || s == RunCancelled || s == RunFailed
+}
+
+// StepStatus is where a step stands. Persisted; never rename.
+type StepStatus string
+
+const (
+	StepWaiting   StepStatus = "waiting"   // at its gate
+	StepRunning   StepStatus = "running"   // its activity runs
+	StepDone      StepStatus = "done"      // it happened
+	StepRefused   StepStatus = "refused"   // by code before it ran, or by the tool for good
+	StepFailed    StepStatus = "failed"    // it did not happen
+	StepRejected  StepStatus = "rejected"  // by a person, at its gate
+	StepReturned  StepStatus = "returned"  // by a person, with a note
+	StepEdited    StepStatus = "edited"    // replaced by a person's edit
+	StepExpired   StepStatus = "expired"   // nobody decided in time
+	StepVoid      StepStatus = "void"      // what it was decided on changed
+	StepWithdrawn StepStatus = "withdrawn" // by the model
+	StepCancelled StepStatus = "cancelled" // before it ran, or it is known not to have happened
+	StepAbandoned StepStatus = "abandoned" // ReadOnly, let go while it ran
+	StepInDoubt   StepStatus = "in_doubt"  // nobody knows whether it happened
+	StepUndone    StepStatus = "undone"    // it happened and was compensated
+)
+
+// Open reports whether the step has no definite end yet.
+func (s StepStatus) Open() bool {
+	return s == StepWaiting || s == StepRunning || s == StepInDoubt
+}
+
+// GateStatus is where a gate stands. Persisted; never rename.
+type GateStatus string
+
+const (
+	GateOpen      GateStatus = "open"
+	GateApproved  GateStatus = "approved"
+	GateRejected  GateStatus = "rejected"
+	GateReturned  GateStatus = "returned"
+	GateEdited    GateStatus = "edited"
+	GateAnswered  GateStatus = "answered"
+	GateResolved  GateStatus = "resolved"
+	GateExpired   GateStatus = "expired"
+	GateVoid      GateStatus = "void"
+	GateWithdrawn GateStatus = "withdrawn"
+)
+
+// StepKind says what a step does when it runs.
+type StepKind string
+
+const (
+	KindTool StepKind = "tool"
+	KindMove StepKind = "move" // a move that has a gate
+	KindAsk  StepKind = "ask"  // a question to the run's user
+)
+
+// Run is one execution of an agent, whole: what [Reduce] makes of its events.
+// Only apply changes it. All of it is JSON, so that whoever reads a journal
+// needs no agent's code.
+type Run struct {
+	V           int       `json:"v"`     // schema of this struct
+	Rules       int       `json:"rules"` // which decisions of the machine apply
+	Tenant      string    `json:"tenant"`
+	Agent       string    `json:"agent"`
+	Version     int       `json:"version"`
+	Key         string    `json:"key"`
+	FirstRunID  string    `json:"first_run_id"` // of the chain; with tenant and address the identity
+	Fingerprint string    `json:"fingerprint"`
+	Principal   Principal `json:"principal"`
+	User        string    `json:"user"` // the subject that the run serves
+	Limits      Limits    `json:"limits"`
+
+	Status    RunStatus `json:"status"`
+	Reason    string    `json:"reason,omitempty"`
+	StartedAt time.Time `json:"started_at"`
+	At        time.Time `json:"at"` // of the last event
+	Seq       int64     `json:"seq"`
+
+	Phase      string                  `json:"phase"`
+	PhaseSeq   int64                   `json:"phase_seq"` // event that entered it
+	Final      bool                    `json:"final,omitempty"`
+	Autos      int                     `json:"autos,omitempty"` // Auto moves in a row
+	State      JSON                    `json:"state"`
+	Provenance map[string]Provenance   `json:"provenance,omitempty"`
+	Shown      map[string]int64        `json:"shown,omitempty"`     // field: event in which code last showed its value
+	Confirmed  map[string]Confirmation `json:"confirmed,omitempty"` // field: the user's yes to its value
+
+	Turn     int    `json:"turn"`
+	NextStep int    `json:"next_step"`           // n of the next step id <turn>.<n>
+	Calling  bool   `json:"calling,omitempty"`   // the model call of Turn runs
+	LastWord bool   `json:"last_word,omitempty"` // it is the last one
+	Opening  []Item `json:"opening,omitempty"`   // what the next turn opens with
+	Turns    []Turn `json:"turns,omitempty"`     // recent, oldest first
+	Due      bool   `json:"due,omitempty"`       // something new to tell the model
+	Owed     bool   `json:"owed,omitempty"`      // a message is unanswered
+	Spoken   bool   `json:"spoken,omitempty"`    // the last word was said, or could not be
+
+	Steps    []Step         `json:"steps,omitempty"` // open ones, and those of recent turns
+	Gates    []Gate         `json:"gates,omitempty"` // the same
+	Kept     []Verdict      `json:"kept,omitempty"`  // verdicts judged after the unanswered message
+	Facts    []Fact         `json:"facts,omitempty"`
+	Rulings  []Ruling       `json:"rulings,omitempty"`
+	Ordinals map[string]int `json:"ordinals,omitempty"` // effect: calls before it that do not count
+	Handled  []Handled      `json:"handled,omitempty"`
+
+	Used      Used     `json:"used"`
+	Cancel    *Cancel  `json:"cancel,omitempty"`
+	Trimmed   Trimmed  `json:"trimmed,omitzero"`
+	FailedEnd []string `json:"failed_end,omitempty"` // final Enter steps that did not happen
+}
+
+// Address is the run's workflow id: <tenant>/<agent>/<key>.
+func (r *Run) Address() string { return r.Tenant + "/" + r.Agent + "/" + r.Key }
+
+// Scope is what the run's effects are unique in. A reset keeps it.
+func (r *Run) Scope() string { return r.Address() + "/" + r.FirstRunID }
+
+// Principal is who acts. Roles count only as far as Auth is believed.
+type Principal struct {
+	Subject string   `json:"subject"`
+	Roles   []string `json:"roles,omitempty"`
+	Tenant  string   `json:"tenant,omitempty"`
+	Auth    string   `json:"auth,omitempty"` // how it was authenticated; "" is unverified
+}
+
+// Provenance says where a field's value comes from.
+type Provenance struct {
+	Source     string     `json:"source"` // start, user, model, tool, reviewer, system, follows
+	Turn       int        `json:"turn,omitempty"`
+	Step       string     `json:"step,omitempty"`
+	Rev        int64      `json:"rev"`                   // event of the last change
+	VerifiedAt *time.Time `json:"verified_at,omitempty"` // by an outside source; nil: never
+}
+
+// Confirmation is the user's yes, bound to the value that code had shown.
+type Confirmation struct {
+	Quote string `json:"quote"`
+	Turn  int    `json:"turn"`
+	Seq   int64  `json:"seq"`
+}
+
+// Fact is something the user said, verbatim.
+type Fact struct {
+	Quote string `json:"quote"`
+	Turn  int    `json:"turn"`
+	Seq   int64  `json:"seq"` // of the message that it stands in
+}
+
+// Ruling is a reviewer's remembered refusal. It binds while the fields that
+// the refused gate read are unchanged.
+type Ruling struct {
+	ID     string    `json:"id"` // of the gate
+	Tool   string    `json:"tool"`
+	Title  string    `json:"title"`
+	Args   string    `json:"args"` // digest
+	Reads  []string  `json:"reads,omitempty"`
+	Values string    `json:"values"` // digest of the Reads fields
+	Reason string    `json:"reason"`
+	By     Principal `json:"by"`
+	At     time.Time `json:"at"`
+}
+
+// Item is one thing that a turn opens with: a user's message, or what code has
+// to tell of an earlier call.
+type Item struct {
+	Kind ItemKind `json:"kind"`
+	Seq  int64    `json:"seq"`
+	ID   string   `json:"id,omitempty"` // of the message
+	By   string   `json:"by,omitempty"` // subject
+	Step string   `json:"step,omitempty"`
+	Text string   `json:"text"`
+}
+
+// ItemKind is message or outcome.
+type ItemKind string
+
+const (
+	ItemMessage ItemKind = "message"
+	ItemOutcome ItemKind = "outcome"
+)
+
+// Turn is one model call, what it opened with, and what it proposed.
+type Turn struct {
+	N        int       `json:"n"`
+	Seq      int64     `json:"seq"`
+	Opening  []Item    `json:"opening,omitempty"`
+	Proposal *Proposal `json:"proposal,omitempty"` // nil: none yet, or the call was cut
+	Cut      string    `json:"cut,omitempty"`      // why there is none
+}
+
+// Proposal is what the model answered, in provider-neutral form.
+type Proposal struct {
+	Text         string         `json:"text,omitempty"`
+	Calls        []ProposedCall `json:"calls,omitempty"`
+	Finish       FinishReason   `json:"finish"`
+	Model        string         `json:"model,omitempty"`
+	Instructions string         `json:"instructions,omitempty"` // digest
+	Usage        Usage          `json:"usage,omitzero"`
+	Opaque       JSON           `json:"opaque,omitempty"` // the provider's own items, bound to Model
+}
+
+// ProposedCall is one call of a proposal and its one answer.
+type ProposedCall struct {
+	ID         string `json:"id"`                    // ours, unique in the run: c<turn>_<n>
+	ProviderID string `json:"provider_id,omitempty"` // as it came: may be empty or repeated
+	Tool       string `json:"tool"`
+	Args       JSON   `json:"args,omitempty"`
+	Raw        string `json:"raw,omitempty"`  // where the arguments are no JSON that we accept
+	Step       string `json:"step,omitempty"` // the step that answers it
+	Status     string `json:"status,omitempty"`
+	Text       string `json:"text,omitempty"`
+	Read       *Read  `json:"read,omitempty"` // a result to be read on, when the context is rendered
+}
+
+// Read asks for a part of a step's whole result.
+type Read struct {
+	Step   string `json:"step"`
+	Offset int    `json:"offset"`
+}
+
+// FinishReason says why the model stopped.
+type FinishReason string
+
+const (
+	FinishStop     FinishReason = "stop"
+	FinishCalls    FinishReason = "calls"
+	FinishLength   FinishReason = "length"   // cut off: never a success
+	FinishFiltered FinishReason = "filtered" // withheld: never a success
+)
+
+// Usage counts tokens. The parts are disjoint: their sum is what was billed.
+type Usage struct {
+	Input      int64 `json:"input,omitempty"` // not from a cache
+	CacheRead  int64 `json:"cache_read,omitempty"`
+	CacheWrite int64 `json:"cache_write,omitempty"`
+	Output     int64 `json:"output,omitempty"` // visible
+	Reasoning  int64 `json:"reasoning,omitempty"`
+}
+
+// Total is the sum of all parts.
+func (u Usage) Total() int64 {
+	return u.Input + u.CacheRead + u.CacheWrite + u.Output + u.Reasoning
+}
+
+// Step is one call that the run has committed to.
+type Step struct {
+	ID        string     `json:"id"` // <turn>.<n>
+	Kind      StepKind   `json:"kind"`
+	Tool      string     `json:"tool"` // for a move: move
+	Args      JSON       `json:"args"`
+	By        StepSource `json:"by"`
+	Status    StepStatus `json:"status"`
+	Reason    string     `json:"reason,omitempty"`
+	Turn      int        `json:"turn"`
+	Seq       int64      `json:"seq"` // of step_started
+	RunAt     time.Time  `json:"run_at,omitzero"`
+	Key       string     `json:"key,omitempty"` // of its effect
+	Ordinal   int        `json:"ordinal,omitempty"`
+	Result    JSON       `json:"result,omitempty"`
+	Whole     *Blob      `json:"whole,omitempty"`    // where Result is what Keep made of more
+	Archived  bool       `json:"archived,omitempty"` // Result was trimmed; the journal has it
+	Committed bool       `json:"committed,omitempty"`
+}
+
+// StepSource says who made the call.
+type StepSource string
+
+const (
+	ByModel StepSource = "model"
+	ByEnter StepSource = "enter"
+)
+
+// Blob refers to bytes in the blob store.
+type Blob struct {
+	Ref   string `json:"ref"` // hex SHA-256 of the bytes
+	Bytes int    `json:"bytes"`
+}
+
+// Gate is a point at which a person must decide. Its id is its step's.
+type Gate struct {
+	ID        string          `json:"id"`
+	Kind      StepKind        `json:"kind"`
+	Tool      string          `json:"tool"`
+	Args      JSON            `json:"args"`
+	Title     string          `json:"title"`
+	Policy    string          `json:"policy,omitempty"` // why a person is asked
+	Roles     []string        `json:"roles,omitempty"`  // none: the run's user
+	Reads     []string        `json:"reads,omitempty"`
+	Shown     map[string]JSON `json:"shown,omitempty"`   // the Reads fields as shown
+	Rulings   []string        `json:"rulings,omitempty"` // earlier refusals of the same call
+	Digest    string          `json:"digest"`
+	OpenedAt  time.Time       `json:"opened_at"`
+	ExpiresAt *time.Time      `json:"expires_at,omitempty"`
+	Status    GateStatus      `json:"status"`
+	Reason    string          `json:"reason,omitempty"`
+	Verdict   string          `json:"verdict,omitempty"`
+	By        *Principal      `json:"by,omitempty"`
+	Verified  bool            `json:"verified"` // the verdict's principal was authenticated
+	ClosedAt  *time.Time      `json:"closed_at,omitempty"`
+}
+
+// VerdictValue is what a person can decide. Persisted; never rename.
+type VerdictValue string
+
+const (
+	Approve VerdictValue = "approve"
+	Reject  VerdictValue = "reject"
+)
+
+// Verdict is what a person decided, of one gate as it was shown.
+type Verdict struct {
+	ID        string       `json:"id"`
+	Gate      string       `json:"gate"`
+	Digest    string       `json:"digest"` // of the gate as shown
+	Verdict   VerdictValue `json:"verdict"`
+	Reason    string       `json:"reason,omitempty"`
+	Principal Principal    `json:"principal"`
+	Verified  bool         `json:"verified"`
+	At        time.Time    `json:"at"` // of its arrival
+}
+
+// Handled remembers an input, so that a repeat is answered as the first was.
+type Handled struct {
+	ID   string `json:"id"`
+	Body string `json:"body"` // digest
+	Seq  int64  `json:"seq"`
+}
+
+// Cancel is a cancel under way: the run ends when its running steps have.
+type Cancel struct {
+	Reason    string    `json:"reason,omitempty"`
+	Principal Principal `json:"principal"`
+	Seq       int64     `json:"seq"`
+}
+
+// Used counts against the [Budget]. The last three count in a row.
+type Used struct {
+	Turns      int    `json:"turns"`
+	ModelCalls int    `json:"model_calls"`
+	Usage      Usage  `json:"usage,omitzero"`
+	ActiveMS   int64  `json:"active_ms"`
+	Refusals   int    `json:"refusals,omitempty"`
+	ToolErrors int    `json:"tool_errors,omitempty"`
+	SameCall   int    `json:"same_call,omitempty"`
+	LastCall   string `json:"last_call,omitempty"` // digest
+}
+
+// Trimmed counts what the run no longer holds; the journal has it all.
+type Trimmed struct {
+	Turns   int `json:"turns,omitempty"`
+	Results int `json:"results,omitempty"`
+	Steps   int `json:"steps,omitempty"`
+}
+
+// Limits are sizes in bytes, and the budget. They are fixed when the run
+// starts and recorded in its first event.
+type Limits struct {
+	State    int    `json:"state"`
+	Snapshot int    `json:"snapshot"`
+	View     int    `json:"view"`
+	Shown    int    `json:"shown"`   // shown state, within View
+	Facts    int    `json:"facts"`   // within View
+	Rulings  int    `json:"rulings"` // within View
+	Result   int    `json:"result"`  // what Commit gets
+	Message  int    `json:"message"`
+	Batch    int    `json:"batch"`
+	Window   int    `json:"window"` // turns shown at most; trimmed by a third
+	Active   int    `json:"active"` // results shown at most; trimmed by half
+	Handled  int    `json:"handled"`
+	Budget   Budget `json:"budget"`
+}
+
+// DefaultLimits are the limits of a run whose definition says nothing else.
+func DefaultLimits() Limits {
+	return Limits{
+		State: 64 << 10, Snapshot: 256 << 10, View: 24 << 10, Shown: 12 << 10, Facts: 4 << 10, Rulings: 2 << 10,
+		Result: 16 << 10, Message: 8 << 10, Batch: 64 << 10, Window: 12, Active: 5 << 10, Handled: 1000,
+		Budget: DefaultBudget(),
+	}
+}
+
+// Budget bounds a run. At a limit it pauses as budget:<name>. A zero field
+// takes the default; a negative one is no limit.
+type Budget struct {
+	Turns      int           `json:"turns"`
+	ModelCalls int           `json:"model_calls"`
+	Tokens     int64         `json:"tokens"`
+	Active     time.Duration `json:"active"`      // nanoseconds in which a model call or a step ran
+	Refusals   int           `json:"refusals"`    // of calls, in a row
+	ToolErrors int           `json:"tool_errors"` // in a row
+	SameCall   int           `json:"same_call"`   // the same call with the same arguments, in a row
+}
+
+// DefaultBudget bounds a run whose definition sets no budget.
+func DefaultBudget() Budget {
+	return Budget{Turns: 500, ModelCalls: 500, Tokens: 5_000_000, Active: 4 * time.Hour, Refusals: 8, ToolErrors: 5, SameCall: 3}
+}

@@ -1,0 +1,67 @@
+package agent
+
+import (
+	"reflect"
+	"time"
+)
+
+// Effect is what a tool promises about its side effect when it is retried.
+// Persisted; never rename.
+type Effect string
+
+const (
+	ReadOnly      Effect = "read_only"     // no side effect: run again
+	Keyed         Effect = "keyed"         // the other side dedupes on our key: run again with the same key
+	Transactional Effect = "transactional" // claim, effect and result are one transaction: all or nothing
+	Reconcilable  Effect = "reconcilable"  // the other side can be asked whether a key happened
+	Once          Effect = "once"          // none of these: never run again, in doubt
+)
+
+// Tool is something an agent with state S can call. Package tool makes them.
+type Tool[S any] interface {
+	// Spec is fixed: it returns the same tool each time.
+	Spec() ToolSpec[S]
+}
+
+// ToolSpec is what the machine must know of a tool. Commit and Gate run inside
+// decide: they read nothing but their arguments.
+type ToolSpec[S any] struct {
+	Name       string
+	Doc        string // what the model is told of it
+	Effect     Effect
+	Quick      bool          // ReadOnly and local: 500 ms at most, never the network
+	Repeatable bool          // each call is an effect of its own, equal arguments or not
+	Timeout    time.Duration // of one attempt
+	Deadline   time.Duration // of all attempts
+	Verifies   []string      // fields that a result of this tool verifies
+	Args       reflect.Type
+	Result     reflect.Type
+	Gate       *GateSpec[S]
+	// Commit puts a result into the state. An error refuses it: the state
+	// stays, the step is done all the same, and the model is told.
+	Commit func(s *S, args, result JSON) error
+	// Source is the value that made the spec; activities find the tool's
+	// function by it.
+	Source any
+}
+
+// GateSpec is a policy: when a person must decide, who, and by when.
+type GateSpec[S any] struct {
+	Roles   []string      // who may decide; at least one
+	Reads   []string      // fields that the decision rests on: a change voids the gate
+	Expires time.Duration // 0: never. Expiry never approves
+	// When says whether this call needs a decision. nil: always. It fails
+	// closed: a panic or arguments that it cannot read open the gate.
+	When func(s Situation[S], args JSON) bool
+	// Title is the call in a line, for the reviewer.
+	Title func(s Situation[S], args JSON) string
+}
+
+// Call is a call that code makes, on entering a phase.
+type Call struct {
+	Tool string
+	Args any
+	// Source is the tool, so that a definition finds the tools that only its
+	// Enter functions call.
+	Source any
+}

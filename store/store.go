@@ -1,0 +1,260 @@
+// Package store holds the contracts of what is durable outside Temporal: the
+// journal of events, the ledger of effects, recorded model calls, blobs, and
+// the projections that lists are made from. Drivers are in folders of their
+// own and all pass package storetest.
+//
+// Every method names a tenant, and none ever shows one tenant another's rows.
+// Errors carry an [agent.Code]; a driver maps its database's errors by number.
+package store
+
+import (
+	"context"
+	"time"
+
+	"interlock/agent"
+)
+
+// Store is all of it, over one database.
+type Store interface {
+	Journal
+	Ledger
+	ModelCalls
+	Blobs
+	Reader
+	Deployments
+	Close() error
+}
+
+// RunRef names a run in the journal. Branch is the Temporal run id that
+// appends: a reset makes a new one under the same FirstRunID.
+type RunRef struct {
+	Tenant     string
+	Address    string // workflow id: <tenant>/<agent>/<key>
+	FirstRunID string
+	Branch     string
+}
+
+// Journal is the append-only record of every run's events.
+type Journal interface {
+	// Append commits a batch in one transaction, or none of it. Events that
+	// stand already with the same content are acknowledged; new ones are
+	// appended. An empty batch does nothing.
+	//
+	// A row whose hash differs is [Diverged] when the row is of our own branch;
+	// else it and all after it are marked superseded (they stay), and the
+	// branches that wrote them may never append again ([Superseded]).
+	// A gap, or another hash before the batch's first event, is [Diverged].
+	// The first append of an address that another chain holds is refused:
+	// [KeyUsed] where that chain started with the same body, [Conflict] where
+	// it did not.
+	//
+	// The run's row and the gates' rows change in the same transaction.
+	Append(ctx context.Context, ref RunRef, batch agent.Batch) error
+}
+
+// Refusal is why the journal does not take a batch. It is an error.
+type Refusal struct {
+	Kind       RefusalKind
+	FirstRunID string // KeyUsed, Conflict: the chain that holds the address
+	Seq        int64  // Diverged: the first event that differs
+	Message    string
+}
+
+// RefusalKind is the kind of a [Refusal].
+type RefusalKind string
+
+const (
+	Diverged   RefusalKind = "diverged"
+	Superseded RefusalKind = "superseded"
+	KeyUsed    RefusalKind = "key_used"
+	Conflict   RefusalKind = "conflict"
+)
+
+func (r *Refusal) Error() string { return string(r.Kind) + ": " + r.Message }
+
+// Ledger is the durable record of effects. A key is claimed before its effect
+// runs and settled after; a settled row never changes again.
+type Ledger interface {
+	// Claim inserts the row, or returns the one that stands: then its attempt
+	// count has risen by one, unless it is settled. Fresh reports an insert.
+	Claim(ctx context.Context, c Claim) (e Effect, fresh bool, err error)
+	// Settle ends the claim of a key. Settling a settled row with an equal
+	// outcome is no error; with another it is a conflict, and the row stays.
+	Settle(ctx context.Context, tenant, key string, o Outcome) error
+	// MarkUnknown records that an attempt ended without anyone knowing whether
+	// the effect happened. Settled rows stay as they are.
+	MarkUnknown(ctx context.Context, tenant, key, reason string) error
+	// Effect is the row of a key; CodeNotFound where there is none.
+	Effect(ctx context.Context, tenant, key string) (Effect, error)
+	// Effects lists a run's rows, oldest first.
+	Effects(ctx context.Context, tenant, address string) ([]Effect, error)
+}
+
+// Claim is what is known before an effect runs.
+type Claim struct {
+	Tenant  string
+	Key     string
+	Address string
+	Scope   string
+	Agent   string
+	Version int
+	Tool    string
+	Kind    agent.Effect
+	Step    string
+	Ordinal int
+	Args    agent.JSON
+}
+
+// Outcome is how an effect ended.
+type Outcome struct {
+	Status EffectStatus // applied or refused
+	Result agent.JSON   // applied: what Commit gets
+	Whole  *agent.Blob  // applied: where Result is what Keep made of it
+	Reason string       // refused: why
+}
+
+// EffectStatus is where a row of the ledger stands. Persisted; never rename.
+type EffectStatus string
+
+const (
+	EffectClaimed EffectStatus = "claimed" // running, or its attempt died
+	EffectApplied EffectStatus = "applied" // it happened
+	EffectRefused EffectStatus = "refused" // the other side refused it for good
+)
+
+// Effect is a row of the ledger.
+type Effect struct {
+	Claim
+	Outcome
+	Attempts  int
+	Unknown   bool // an attempt ended without a known outcome
+	ClaimedAt time.Time
+	SettledAt *time.Time
+}
+
+// ModelCalls records answers as soon as a provider has given them, so that a
+// retry after that point reuses the answer.
+type ModelCalls interface {
+	// RecordModelCall stores an answer. Where one stands under the same key it
+	// stays, the new one is kept beside it as billed twice, and first is the
+	// one that stands.
+	RecordModelCall(ctx context.Context, m ModelCall) (first ModelCall, err error)
+	// ModelCall is the answer recorded under a key; CodeNotFound where none is.
+	ModelCall(ctx context.Context, tenant, key string) (ModelCall, error)
+	// ModelUsage sums a run's recorded calls, those billed twice included.
+	ModelUsage(ctx context.Context, tenant, address string) (ModelUsage, error)
+}
+
+// ModelCall is one answer of a provider.
+type ModelCall struct {
+	Tenant       string
+	Key          string // hex digest of branch, turn and view
+	Address      string
+	Turn         int
+	Model        string
+	Instructions string // digest
+	Usage        agent.Usage
+	RequestBytes int
+	Answer       agent.JSON
+	At           time.Time
+}
+
+// ModelUsage is the bill of a run.
+type ModelUsage struct {
+	Calls      int
+	Twice      int // calls billed without being used
+	Usage      agent.Usage
+	BytesTotal int64 // of all requests
+	BytesLast  int   // of the latest
+}
+
+// Blobs holds results too large for a run, by content.
+type Blobs interface {
+	// PutBlob stores bytes and names them by their SHA-256. Storing the same
+	// bytes again is no error.
+	PutBlob(ctx context.Context, tenant string, data []byte) (agent.Blob, error)
+	// GetBlob is a blob's bytes from offset, at most n (n < 0: all);
+	// CodeNotFound where there is no such blob.
+	GetBlob(ctx context.Context, tenant, ref string, offset, n int) ([]byte, error)
+}
+
+// Reader reads the journal and its projections. All of it is committed data;
+// none of it decides anything.
+type Reader interface {
+	// Events are the run's events from seq on (1: all) in order, at most limit
+	// (0: all), of the present branch.
+	Events(ctx context.Context, tenant, address string, from int64, limit int) ([]agent.Event, error)
+	// Branches tell which Temporal runs wrote the journal, and what of it is
+	// superseded, oldest first.
+	Branches(ctx context.Context, tenant, address string) ([]Branch, error)
+	// RunRow is the run's row; CodeNotFound where there is none.
+	RunRow(ctx context.Context, tenant, address string) (RunRow, error)
+	// RunRows lists runs, newest first. After is the Cursor of the last row of
+	// the page before.
+	RunRows(ctx context.Context, tenant string, f RunFilter) ([]RunRow, error)
+	// GateRows lists gates, oldest first.
+	GateRows(ctx context.Context, tenant string, f GateFilter) ([]GateRow, error)
+}
+
+// Branch is what one Temporal run wrote.
+type Branch struct {
+	RunID        string
+	First, Last  int64 // seq
+	Superseded   int   // events of it that do not count any more
+	SupersededBy string
+}
+
+// RunRow is a run in a list.
+type RunRow struct {
+	Tenant, Address, FirstRunID string
+	Agent, Key                  string
+	Version                     int
+	User                        string
+	Head                        agent.Head
+	Body                        string // digest of the start input
+	Seq                         int64
+	StartedAt, UpdatedAt        time.Time
+	EndedAt                     *time.Time
+	Cursor                      string
+}
+
+// RunFilter narrows a list of runs. Zero fields do not filter.
+type RunFilter struct {
+	Agent  string
+	Status agent.RunStatus
+	User   string
+	After  string
+	Limit  int // 0: 50; at most 500
+}
+
+// GateRow is a gate in a list.
+type GateRow struct {
+	Address, Agent string
+	Gate           agent.Gate
+}
+
+// GateFilter narrows a list of gates. Zero fields do not filter.
+type GateFilter struct {
+	Address string
+	Agent   string
+	Role    string
+	Status  agent.GateStatus
+	Limit   int // 0: 50; at most 500
+}
+
+// Deployments says which agents workers have served from this store, so that
+// a mistyped name is refused with the names that exist.
+type Deployments interface {
+	// Deployed records that a worker serves this agent version now.
+	Deployed(ctx context.Context, d Deployment) error
+	// AllDeployed lists them, by agent and version.
+	AllDeployed(ctx context.Context) ([]Deployment, error)
+}
+
+// Deployment is an agent version that some worker has served.
+type Deployment struct {
+	Agent       string
+	Version     int
+	Fingerprint string
+	At          time.Time
+}
