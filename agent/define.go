@@ -1,12 +1,320 @@
 package agent
 
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Spec is an agent as its author writes it. In is the start input, S the state.
+type Spec[In, S any] struct {
+	Name         string
+	Version      int // 1, 2, 3 …; a run pins its version
+	Instructions string
+	// Init makes the first state. An error fails the run before anything ran.
+	Init   func(In) (S, error)
+	Phases []Phase[S] // the first is where a run starts
+	// Tools names tools that only an Enter function calls, and not on a zero
+	// state. All others are found through Phases.
+	Tools  []Tool[S]
+	Budget Budget // zero fields take the defaults
+	Limits Limits // zero fields take the defaults
+}
+
+// Phase is a position in the agent's state machine.
+type Phase[S any] struct {
+	Name  string
+	Doc   string // what the model is told of it
+	Final bool
+	Tools []Tool[S] // what the model may call here; elsewhere it is refused
+	Moves []Move[S]
+	// Enter makes calls on entering, under the same protocol and gates as the
+	// model's.
+	Enter func(Situation[S]) []Call
+	// Say is the run's last word, in a final phase. nil: the model has it.
+	Say func(Situation[S]) string
+}
+
+// Move is an allowed transition.
+type Move[S any] struct {
+	To   string
+	Doc  string
+	Auto bool // taken by code as soon as When allows it
+	// When is the guard: nil allows, an error refuses and says what is missing.
+	When func(Situation[S]) error
+	Gate *MoveGate[S]
+}
+
+// MoveGate is the policy of a move; see [GateSpec].
+type MoveGate[S any] struct {
+	Roles   []string
+	Reads   []string
+	Expires time.Duration
+	When    func(Situation[S]) bool
+	Title   func(Situation[S]) string
+}
+
 // Definition is an agent, ready to run. It never changes after Define.
 type Definition struct {
 	Name         string
 	Version      int
 	Instructions string
+
+	limits      Limits
+	fields      []Field
+	phases      []*phaseDef
+	tools       map[string]*toolDef
+	fingerprint string
+	init        func(body JSON) (JSON, error)
+	checkState  func(JSON) (JSON, error)
+	zero        JSON // the zero state
+	in          *schema
+	mistakes    []string
 }
 
-func (d *Definition) field(name string) (Field, bool) { return Field{}, false }
+type phaseDef struct {
+	name, doc string
+	final     bool
+	tools     []string
+	moves     []*moveDef
+	enter     func(situation) []Call
+	say       func(situation) string
+}
 
-type Field struct{}
+type moveDef struct {
+	to, doc string
+	auto    bool
+	when    func(situation) error
+	gate    *gateDef
+}
+
+type gateDef struct {
+	roles, reads []string
+	expires      time.Duration
+	when         func(situation, JSON) bool
+	title        func(situation, JSON) string
+}
+
+type toolDef struct {
+	name, doc         string
+	effect            Effect
+	quick, repeatable bool
+	timeout, deadline time.Duration
+	verifies          []string
+	args              *schema
+	argsType          reflect.Type
+	gate              *gateDef
+	commit            func(state, args, result JSON) (JSON, error)
+	source            any
+}
+
+// Define makes a definition. It reports every mistake at once, through
+// [Definition.Err]: a worker refuses a definition that has any.
+func Define[In, S any](spec Spec[In, S]) *Definition {
+	d := &Definition{Name: spec.Name, Version: spec.Version, Instructions: spec.Instructions, tools: map[string]*toolDef{},
+		limits: spec.Limits.withDefaults(spec.Budget)}
+	c := &checker{def: d}
+	c.header(spec.Init == nil)
+	d.fields = stateFields(reflect.TypeFor[S](), c.report)
+	if err := roundTrip(reflect.TypeFor[S]()); err != nil {
+		c.report("state", "does not survive JSON: %v", err)
+	}
+	in, err := schemaOf(reflect.TypeFor[In]())
+	if err != nil {
+		c.report("start input", "%v", err)
+	}
+	d.in = in
+	d.checkState = checkStateOf[S]
+	d.zero, _ = stateOf(*new(S))
+	d.init = func(body JSON) (JSON, error) {
+		args, err := d.in.arguments(body.String(), reflect.TypeFor[In]())
+		if err != nil {
+			return nil, err
+		}
+		var start In
+		if err := json.Unmarshal(args, &start); err != nil {
+			return nil, err
+		}
+		s, err := spec.Init(start)
+		if err != nil {
+			return nil, err
+		}
+		return checkedState(s)
+	}
+	for _, p := range spec.Phases {
+		d.phases = append(d.phases, erasePhase(c, p))
+	}
+	enters := slices.ContainsFunc(spec.Phases, func(p Phase[S]) bool { return p.Enter != nil })
+	for _, t := range spec.Tools {
+		name := addTool(c, t, "tools")
+		if !enters && !slices.ContainsFunc(d.phases, func(p *phaseDef) bool { return slices.Contains(p.tools, name) }) {
+			c.report("tool "+name, "is in no phase: no phase lists it and none has an Enter that could call it")
+		}
+	}
+	c.phases()
+	c.references()
+	d.fingerprint = d.print()
+	return d
+}
+
+func erasePhase[S any](c *checker, p Phase[S]) *phaseDef {
+	where := "phase " + p.Name
+	out := &phaseDef{name: p.Name, doc: p.Doc, final: p.Final}
+	for _, t := range p.Tools {
+		name := addTool(c, t, where)
+		if slices.Contains(out.tools, name) {
+			c.report(where, "lists tool %s twice", name)
+		}
+		out.tools = append(out.tools, name)
+	}
+	for _, m := range p.Moves {
+		move := &moveDef{to: m.To, doc: m.Doc, auto: m.Auto}
+		if m.When != nil {
+			move.when = func(u situation) error { return m.When(typed[S](u)) }
+		}
+		if g := m.Gate; g != nil {
+			move.gate = &gateDef{roles: g.Roles, reads: g.Reads, expires: g.Expires}
+			if g.When != nil {
+				move.gate.when = func(u situation, _ JSON) bool { return g.When(typed[S](u)) }
+			}
+			if g.Title != nil {
+				move.gate.title = func(u situation, _ JSON) string { return g.Title(typed[S](u)) }
+			}
+			c.gate(where+" move "+m.To, move.gate)
+		}
+		out.moves = append(out.moves, move)
+	}
+	if p.Enter != nil {
+		out.enter = func(u situation) []Call { return p.Enter(typed[S](u)) }
+		for _, call := range probe(p.Enter) {
+			if t, ok := call.Source.(Tool[S]); ok {
+				addTool(c, t, where+" enter")
+			}
+		}
+	}
+	if p.Say != nil {
+		out.say = func(u situation) string { return p.Say(typed[S](u)) }
+	}
+	return out
+}
+
+// probe calls an Enter function on a zero state, to learn which tools it calls.
+// It may well panic there: then Spec.Tools names them.
+func probe[S any](enter func(Situation[S]) []Call) (calls []Call) {
+	defer func() { _ = recover() }()
+	return enter(Situation[S]{run: &Run{}, def: &Definition{}})
+}
+
+// addTool erases a tool's types and returns its name. The same tool may be
+// listed in many phases; two tools of one name are a mistake.
+func addTool[S any](c *checker, t Tool[S], where string) string {
+	spec := t.Spec()
+	if old, ok := c.def.tools[spec.Name]; ok {
+		if old.source != spec.Source {
+			c.report(where, "two tools are named %s", spec.Name)
+		}
+		return spec.Name
+	}
+	d := &toolDef{name: spec.Name, doc: spec.Doc, effect: spec.Effect, quick: spec.Quick, repeatable: spec.Repeatable,
+		timeout: spec.Timeout, deadline: spec.Deadline, verifies: spec.Verifies, argsType: spec.Args, source: spec.Source}
+	d.commit = func(state, args, result JSON) (JSON, error) {
+		var s S
+		if err := json.Unmarshal(state, &s); err != nil {
+			panic(fmt.Sprintf("agent: state does not decode: %v", err))
+		}
+		if err := spec.Commit(&s, args, result); err != nil {
+			return nil, err
+		}
+		return checkedState(s)
+	}
+	if g := spec.Gate; g != nil {
+		d.gate = &gateDef{roles: g.Roles, reads: g.Reads, expires: g.Expires}
+		if g.When != nil {
+			d.gate.when = func(u situation, args JSON) bool { return g.When(typed[S](u), args) }
+		}
+		if g.Title != nil {
+			d.gate.title = func(u situation, args JSON) string { return g.Title(typed[S](u), args) }
+		}
+	}
+	c.def.tools[spec.Name] = d
+	c.tool(where, d, spec.Result)
+	return spec.Name
+}
+
+// stateOf is the canonical JSON of a state.
+func stateOf(s any) (JSON, error) {
+	j, err := Encode(s)
+	if err != nil {
+		return nil, err
+	}
+	v, err := parseValue(j)
+	if err != nil {
+		return nil, err
+	}
+	return encodeValue(normalState(v)), nil
+}
+
+// checkedState also runs the state's own Validate, where it has one.
+func checkedState[S any](s S) (JSON, error) {
+	if v, ok := any(&s).(interface{ Validate() error }); ok {
+		if err := v.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	return stateOf(s)
+}
+
+// checkStateOf decodes a state strictly and returns it as Go would write it.
+func checkStateOf[S any](j JSON) (JSON, error) {
+	var s S
+	if err := decodeStrict(j, &s); err != nil {
+		return nil, err
+	}
+	return checkedState(s)
+}
+
+func (l Limits) withDefaults(b Budget) Limits {
+	d := DefaultLimits()
+	fill := func(v *int, def int) {
+		if *v == 0 {
+			*v = def
+		}
+	}
+	for _, p := range []struct {
+		v   *int
+		def int
+	}{{&l.State, d.State}, {&l.Snapshot, d.Snapshot}, {&l.View, d.View}, {&l.Shown, d.Shown}, {&l.Facts, d.Facts},
+		{&l.Rulings, d.Rulings}, {&l.Result, d.Result}, {&l.Message, d.Message}, {&l.Batch, d.Batch}, {&l.Window, d.Window},
+		{&l.Active, d.Active}, {&l.Handled, d.Handled}} {
+		fill(p.v, p.def)
+	}
+	if l.Budget == (Budget{}) {
+		l.Budget = b
+	}
+	for _, p := range []struct {
+		v   *int
+		def int
+	}{{&l.Budget.Turns, d.Budget.Turns}, {&l.Budget.ModelCalls, d.Budget.ModelCalls}, {&l.Budget.Refusals, d.Budget.Refusals},
+		{&l.Budget.ToolErrors, d.Budget.ToolErrors}, {&l.Budget.SameCall, d.Budget.SameCall}} {
+		fill(p.v, p.def)
+	}
+	if l.Budget.Tokens == 0 {
+		l.Budget.Tokens = d.Budget.Tokens
+	}
+	if l.Budget.Active == 0 {
+		l.Budget.Active = d.Budget.Active
+	}
+	return l
+}
+
+// Err lists every mistake of the definition, each with where it is; nil where
+// there is none.
+func (d *Definition) Err() error {
+	if len(d.mistakes) == 0 {
+		return nil
+	}
+	return Errorf(CodeInvalid, "agent %s/v%d has %d mistakes:\n  %s", d.Name, d.Version, len(d.mistakes), strings.Join(d.mistakes, "\n  "))
+}

@@ -38,6 +38,7 @@ const (
 	EventPaused          EventType = "paused"
 	EventCompleted       EventType = "completed"
 	EventCancelled       EventType = "cancelled"
+	EventFailed          EventType = "failed" // it could not start
 )
 
 // Event is one append-only record of something that changed the run. The

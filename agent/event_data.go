@@ -36,6 +36,7 @@ type TurnStartedData struct {
 // TurnCutData is the data of EventTurnCut.
 type TurnCutData struct {
 	Reason string `json:"reason"`
+	LetGo  bool   `json:"let_go,omitempty"` // the call may still run; its answer is not wanted
 }
 
 // CallAnsweredData is the data of EventCallAnswered: code's answer to a call.
@@ -93,14 +94,18 @@ type StepStartedData struct {
 	Key     string     `json:"key,omitempty"`
 	Effect  string     `json:"effect,omitempty"` // tool and digest of the arguments
 	Ordinal int        `json:"ordinal,omitempty"`
+	// Repeatable: each call of it is an effect of its own.
+	Repeatable bool `json:"repeatable,omitempty"`
 }
 
 // StepDoneData is the data of EventStepDone.
 type StepDoneData struct {
-	Result JSON   `json:"result"`
-	Whole  *Blob  `json:"whole,omitempty"`
-	Stood  bool   `json:"stood,omitempty"` // it had happened in an earlier branch
-	Reason string `json:"reason,omitempty"`
+	Result JSON  `json:"result"`
+	Whole  *Blob `json:"whole,omitempty"`
+	Stood  bool  `json:"stood,omitempty"` // it had happened in an earlier branch
+	// Uncommitted: a commit_refused follows.
+	Uncommitted bool   `json:"uncommitted,omitempty"`
+	Reason      string `json:"reason,omitempty"`
 }
 
 // CommitRefusedData is the data of EventCommitRefused.
@@ -113,7 +118,6 @@ type StepSettledData struct {
 	Status  StepStatus `json:"status"`
 	Reason  string     `json:"reason,omitempty"`
 	ForGood bool       `json:"for_good,omitempty"` // the same call is a new effect
-	Effect  string     `json:"effect,omitempty"`
 }
 
 // GateOpenedData is the data of EventGateOpened.
@@ -169,7 +173,7 @@ type PausedData struct {
 	Reason string `json:"reason"`
 }
 
-// EndedData is the data of EventCompleted and EventCancelled.
+// EndedData is the data of EventCompleted, EventCancelled and EventFailed.
 type EndedData struct {
 	Reason string   `json:"reason,omitempty"`
 	Failed []string `json:"failed,omitempty"` // steps of the final phase's Enter that did not happen

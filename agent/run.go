@@ -110,7 +110,7 @@ type Run struct {
 	Opening  []Item `json:"opening,omitempty"`   // what the next turn opens with
 	Turns    []Turn `json:"turns,omitempty"`     // recent, oldest first
 	Due      bool   `json:"due,omitempty"`       // something new to tell the model
-	Owed     bool   `json:"owed,omitempty"`      // a message is unanswered
+	Owed     int64  `json:"owed,omitempty"`      // the latest message that is unanswered
 	Spoken   bool   `json:"spoken,omitempty"`    // the last word was said, or could not be
 
 	Steps    []Step         `json:"steps,omitempty"` // open ones, and those of recent turns
@@ -201,6 +201,7 @@ const (
 type Turn struct {
 	N        int       `json:"n"`
 	Seq      int64     `json:"seq"`
+	At       time.Time `json:"at"`
 	Opening  []Item    `json:"opening,omitempty"`
 	Proposal *Proposal `json:"proposal,omitempty"` // nil: none yet, or the call was cut
 	Cut      string    `json:"cut,omitempty"`      // why there is none
@@ -262,22 +263,22 @@ func (u Usage) Total() int64 {
 
 // Step is one call that the run has committed to.
 type Step struct {
-	ID        string     `json:"id"` // <turn>.<n>
-	Kind      StepKind   `json:"kind"`
-	Tool      string     `json:"tool"` // for a move: move
-	Args      JSON       `json:"args"`
-	By        StepSource `json:"by"`
-	Status    StepStatus `json:"status"`
-	Reason    string     `json:"reason,omitempty"`
-	Turn      int        `json:"turn"`
-	Seq       int64      `json:"seq"` // of step_started
-	RunAt     time.Time  `json:"run_at,omitzero"`
-	Key       string     `json:"key,omitempty"` // of its effect
-	Ordinal   int        `json:"ordinal,omitempty"`
-	Result    JSON       `json:"result,omitempty"`
-	Whole     *Blob      `json:"whole,omitempty"`    // where Result is what Keep made of more
-	Archived  bool       `json:"archived,omitempty"` // Result was trimmed; the journal has it
-	Committed bool       `json:"committed,omitempty"`
+	ID       string     `json:"id"` // <turn>.<n>
+	Kind     StepKind   `json:"kind"`
+	Tool     string     `json:"tool"` // for a move: move
+	Args     JSON       `json:"args"`
+	By       StepSource `json:"by"`
+	Status   StepStatus `json:"status"`
+	Reason   string     `json:"reason,omitempty"`
+	Turn     int        `json:"turn"`
+	Seq      int64      `json:"seq"` // of step_started
+	RunAt    time.Time  `json:"run_at,omitzero"`
+	Key      string     `json:"key,omitempty"`    // of its effect
+	Effect   string     `json:"effect,omitempty"` // digest of tool and arguments
+	Ordinal  int        `json:"ordinal,omitempty"`
+	Result   JSON       `json:"result,omitempty"`
+	Whole    *Blob      `json:"whole,omitempty"`    // where Result is what Keep made of more
+	Archived bool       `json:"archived,omitempty"` // Result was trimmed; the journal has it
 }
 
 // StepSource says who made the call.

@@ -22,9 +22,7 @@ type Situation[S any] struct {
 // after code had shown it; else it says which is missing.
 func (s Situation[S]) Confirmed(fields ...string) error {
 	for _, f := range fields {
-		if _, known := s.def.field(f); !known {
-			panic(fmt.Sprintf("agent %s: Confirmed names field %q, which the state does not have", s.def.Name, f))
-		}
+		s.def.mustField(f)
 		if _, yes := s.run.Confirmed[f]; !yes {
 			return Errorf(CodeInvalid, "%s is not confirmed: ask with this field, then confirm with the user's answer", f)
 		}
@@ -42,6 +40,7 @@ func (s Situation[S]) Provenance(field string) (p Provenance, ok bool) {
 // VerifiedWithin is nil when an outside source verified the field's value at
 // most d before this input.
 func (s Situation[S]) VerifiedWithin(field string, d time.Duration) error {
+	s.def.mustField(field)
 	p, ok := s.run.Provenance[field]
 	if !ok || p.VerifiedAt == nil {
 		return Errorf(CodeInvalid, "%s was never verified by an outside source", field)
@@ -83,4 +82,18 @@ func typed[S any](u situation) Situation[S] {
 		}
 	}
 	return s
+}
+
+// unknownField is the panic of a guard that names a field which does not exist;
+// Define finds most of these by trying each guard on a zero state.
+type unknownField struct{ agent, field string }
+
+func (u unknownField) Error() string {
+	return fmt.Sprintf("agent %s: a guard names %q, which is no field of the state", u.agent, u.field)
+}
+
+func (d *Definition) mustField(name string) {
+	if _, known := d.field(name); !known {
+		panic(unknownField{d.Name, name})
+	}
 }

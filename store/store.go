@@ -8,8 +8,11 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"interlock/agent"
 )
@@ -40,15 +43,19 @@ type Journal interface {
 	// stand already with the same content are acknowledged; new ones are
 	// appended. An empty batch does nothing.
 	//
-	// A row whose hash differs is [Diverged] when the row is of our own branch;
-	// else it and all after it are marked superseded (they stay), and the
-	// branches that wrote them may never append again ([Superseded]).
+	// A row whose hash differs is [Diverged] when it, or any row after it, is of
+	// our own branch. It is [Superseded] when our own branch wrote rows before
+	// it: then a newer branch has gone on with the run, and a late append of the
+	// old one must not undo that. Else the row and all after it are marked
+	// superseded (they stay), and the branches that wrote them may never append
+	// again ([Superseded], whatever the batch).
 	// A gap, or another hash before the batch's first event, is [Diverged].
 	// The first append of an address that another chain holds is refused:
 	// [KeyUsed] where that chain started with the same body, [Conflict] where
 	// it did not.
 	//
-	// The run's row and the gates' rows change in the same transaction.
+	// The run's row and the gates' rows change in the same transaction. The
+	// batch's head counts only where the batch reaches the newest event.
 	Append(ctx context.Context, ref RunRef, batch agent.Batch) error
 }
 
@@ -56,7 +63,7 @@ type Journal interface {
 type Refusal struct {
 	Kind       RefusalKind
 	FirstRunID string // KeyUsed, Conflict: the chain that holds the address
-	Seq        int64  // Diverged: the first event that differs
+	Seq        int64  // Diverged: the first event of the batch that cannot stand
 	Message    string
 }
 
@@ -77,6 +84,8 @@ func (r *Refusal) Error() string { return string(r.Kind) + ": " + r.Message }
 type Ledger interface {
 	// Claim inserts the row, or returns the one that stands: then its attempt
 	// count has risen by one, unless it is settled. Fresh reports an insert.
+	// A row under the same key of another scope, tool or arguments is a
+	// conflict: its result must not pass for this claim's.
 	Claim(ctx context.Context, c Claim) (e Effect, fresh bool, err error)
 	// Settle ends the claim of a key. Settling a settled row with an equal
 	// outcome is no error; with another it is a conflict, and the row stays.
@@ -110,7 +119,7 @@ type Outcome struct {
 	Status EffectStatus // applied or refused
 	Result agent.JSON   // applied: what Commit gets
 	Whole  *agent.Blob  // applied: where Result is what Keep made of it
-	Reason string       // refused: why
+	Reason string       // refused: why; claimed and unknown: why nobody knows
 }
 
 // EffectStatus is where a row of the ledger stands. Persisted; never rename.
@@ -127,8 +136,8 @@ type Effect struct {
 	Claim
 	Outcome
 	Attempts  int
-	Unknown   bool // an attempt ended without a known outcome
-	ClaimedAt time.Time
+	Unknown   bool      // an attempt ended without a known outcome; stays when settled
+	ClaimedAt time.Time // by the first attempt
 	SettledAt *time.Time
 }
 
@@ -161,8 +170,8 @@ type ModelCall struct {
 
 // ModelUsage is the bill of a run.
 type ModelUsage struct {
-	Calls      int
-	Twice      int // calls billed without being used
+	Calls      int // all that were billed
+	Twice      int // of them, those billed without being used
 	Usage      agent.Usage
 	BytesTotal int64 // of all requests
 	BytesLast  int   // of the latest
@@ -257,4 +266,125 @@ type Deployment struct {
 	Version     int
 	Fingerprint string
 	At          time.Time
+}
+
+// What follows needs no database. Every driver asks it first, so that all of
+// them refuse the same input alike, as invalid.
+
+// CheckAppend refuses what no journal takes: events out of sequence or of
+// another tenant, times finer than microseconds, data that is not canonical
+// JSON, a run whose first event is not its start. It returns the hash of the
+// chain at each event.
+func CheckAppend(ref RunRef, b agent.Batch) (hashes []string, err error) {
+	if err := CheckNamed("tenant", ref.Tenant, "address", ref.Address, "first run id", ref.FirstRunID, "branch", ref.Branch); err != nil {
+		return nil, err
+	}
+	if err := CheckText("status", string(b.Head.Status), "reason", b.Head.Reason, "phase", b.Head.Phase); err != nil {
+		return nil, err
+	}
+	before := b.Before
+	for i, e := range b.Events {
+		started := e.Type == agent.EventStarted
+		switch {
+		case b.First < 1 || e.Seq != b.First+int64(i):
+			return nil, agent.Errorf(agent.CodeInvalid, "event %d stands where event %d should, in a batch from %d", e.Seq, b.First+int64(i), b.First)
+		case e.Tenant != ref.Tenant:
+			return nil, agent.Errorf(agent.CodeInvalid, "event %d is of tenant %q, the run of %q", e.Seq, e.Tenant, ref.Tenant)
+		case started != (e.Seq == 1):
+			return nil, agent.Errorf(agent.CodeInvalid, "event %d is %s: the first event of a run, and no other, is %s", e.Seq, e.Type, agent.EventStarted)
+		case !e.At.Equal(e.At.Truncate(time.Microsecond)):
+			return nil, agent.Errorf(agent.CodeInvalid, "event %d has a time finer than microseconds", e.Seq)
+		}
+		if err := CheckText("type", string(e.Type), "step", e.Step, "trace id", e.TraceID); err != nil {
+			return nil, agent.Errorf(agent.CodeInvalid, "event %d: %w", e.Seq, err)
+		}
+		if err := checkJSON("data", e.Data); err != nil {
+			return nil, agent.Errorf(agent.CodeInvalid, "event %d: %w", e.Seq, err)
+		}
+		before = e.Chain(before)
+		hashes = append(hashes, before)
+	}
+	return hashes, nil
+}
+
+// Check refuses a claim that no ledger takes.
+func (c Claim) Check() error {
+	if err := CheckNamed("tenant", c.Tenant, "key", c.Key, "address", c.Address, "tool", c.Tool); err != nil {
+		return err
+	}
+	if err := CheckText("scope", c.Scope, "agent", c.Agent, "effect", string(c.Kind), "step", c.Step); err != nil {
+		return err
+	}
+	return checkJSON("arguments", c.Args)
+}
+
+// Check refuses an outcome that no ledger takes.
+func (o Outcome) Check() error {
+	if o.Status != EffectApplied && o.Status != EffectRefused {
+		return agent.Errorf(agent.CodeInvalid, "an effect cannot be settled as %q: %s and %s are outcomes", o.Status, EffectApplied, EffectRefused)
+	}
+	if o.Whole != nil {
+		if err := CheckText("blob", o.Whole.Ref); err != nil {
+			return err
+		}
+	}
+	if err := CheckText("reason", o.Reason); err != nil {
+		return err
+	}
+	return checkJSON("result", o.Result)
+}
+
+// Equal reports whether two outcomes say the same.
+func (o Outcome) Equal(other Outcome) bool {
+	sameWhole := o.Whole == other.Whole || o.Whole != nil && other.Whole != nil && *o.Whole == *other.Whole
+	return sameWhole && o.Status == other.Status && o.Reason == other.Reason && o.Result.Equal(other.Result)
+}
+
+// Check refuses a model call that no store takes.
+func (m ModelCall) Check() error {
+	if err := CheckNamed("tenant", m.Tenant, "key", m.Key, "address", m.Address); err != nil {
+		return err
+	}
+	if err := CheckText("model", m.Model, "instructions", m.Instructions); err != nil {
+		return err
+	}
+	return checkJSON("answer", m.Answer)
+}
+
+// CheckText refuses text that not every database holds: U+0000 and invalid
+// UTF-8. Its arguments are pairs of a name and a text.
+func CheckText(pairs ...string) error {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if strings.ContainsRune(pairs[i+1], 0) {
+			return agent.Errorf(agent.CodeInvalid, "%s holds the character U+0000, which is not allowed", pairs[i])
+		}
+		if !utf8.ValidString(pairs[i+1]) {
+			return agent.Errorf(agent.CodeInvalid, "%s is not valid UTF-8", pairs[i])
+		}
+	}
+	return nil
+}
+
+// required is CheckText for texts that may not be empty.
+func CheckNamed(pairs ...string) error {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] == "" {
+			return agent.Errorf(agent.CodeInvalid, "the %s is missing", pairs[i])
+		}
+	}
+	return CheckText(pairs...)
+}
+
+func checkJSON(what string, j agent.JSON) error {
+	if len(j) == 0 {
+		return nil
+	}
+	c, err := agent.Canonical(j)
+	if err != nil {
+		return agent.Errorf(agent.CodeInvalid, "%s: %w", what, err)
+	}
+	if !bytes.Equal(c, j) {
+		return agent.Errorf(agent.CodeInvalid, "%s: the JSON is not canonical; it would not be read back byte for byte", what)
+	}
+	return nil
 }

@@ -1,0 +1,62 @@
+# No target needs anything but Go, make, bash and git.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+
+VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+# The version is stamped below. Go's own stamp fails a build in a checkout that
+# belongs to another user, as CI's often does.
+export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
+
+# Absolute, because tests run in the folder of their package. Given to single
+# commands and not exported: scripts/temporal.sh must see the user's own value.
+WITH_TEMPORAL := INTERLOCK_TEMPORAL_CLI="$(CURDIR)/bin/temporal"
+# Tools have a module of their own, so that they are no dependency of a user.
+TOOL := go tool -modfile=tools/go.mod
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z\/-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: build
+build: ## Build bin/interlock
+	@mkdir -p bin
+	go build -ldflags "-X main.version=$(VERSION)" -o bin/interlock ./cmd/interlock
+
+.PHONY: run
+run: build bin/temporal ## Build all, start a local Temporal and run the demo
+	$(WITH_TEMPORAL) bin/interlock demo
+
+.PHONY: dev
+dev: build bin/temporal ## Start a local Temporal, a worker and the page
+	$(WITH_TEMPORAL) bin/interlock dev
+
+.PHONY: test
+test: bin/temporal ## Run every test, those against a local Temporal included
+	$(WITH_TEMPORAL) go test -timeout 15m ./...
+
+.PHONY: check
+check: ## Check form, static analysis, import rule, modules and recorded histories
+	@unformatted=$$(gofmt -l .); if [[ -n $$unformatted ]]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+	go mod tidy -diff
+	go -C tools mod tidy -diff
+	go vet ./...
+	$(TOOL) staticcheck ./...
+	$(TOOL) workflowcheck -config workflowcheck.yaml ./agent/... ./workflows/...
+	go test .
+	go test -timeout 10m ./replaytests/...
+
+.PHONY: bench
+bench: bin/temporal ## Measure what a turn costs; one JSON object on stdout
+	@$(WITH_TEMPORAL) go run ./bench
+
+.PHONY: record
+record: bin/temporal ## Record the histories of the replay tests anew (say why in the commit)
+	$(WITH_TEMPORAL) go run ./replaytests/record
+
+# Always asked, because what INTERLOCK_TEMPORAL_CLI names may have changed; it
+# costs nothing when a binary is there.
+.PHONY: bin/temporal
+bin/temporal: ## Provide the temporal CLI (yours, or built once: 10 CPU-minutes)
+	@scripts/temporal.sh bin/temporal

@@ -1,0 +1,213 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+)
+
+// maxAutos bounds the Auto moves in a row: beyond it the run pauses.
+const maxAutos = 16
+
+// advance does what the run can do by itself until something outside must
+// happen: it ends a cancel, expires gates, judges kept verdicts, takes Auto
+// moves, ends the run in a final phase, or calls the model.
+func (m *Machine) advance() {
+	for m.run.Seq > 0 && !m.run.Status.Ended() {
+		before := m.run.Seq
+		m.once()
+		if m.run.Seq == before {
+			return
+		}
+	}
+}
+
+func (m *Machine) once() {
+	r := m.run
+	if r.Cancel != nil {
+		if !r.busy() {
+			m.emit(EventCancelled, "", EndedData{Reason: r.Cancel.Reason, Failed: m.inDoubt()})
+		}
+		return
+	}
+	m.expireGates()
+	if r.Status == RunPaused {
+		return
+	}
+	if r.Owed == 0 && len(r.Kept) > 0 {
+		m.judgeKept()
+		return
+	}
+	if r.busy() {
+		return
+	}
+	if reason := m.overBudget(); reason != "" {
+		m.emit(EventPaused, "", PausedData{Reason: reason})
+		return
+	}
+	if r.Owed == 0 && m.auto() {
+		return
+	}
+	if r.Final && m.final() {
+		return
+	}
+	if m.callsModel() {
+		m.trim()
+		m.emit(EventTurnStarted, "", TurnStartedData{})
+	}
+}
+
+// turnWaits reports whether a step of the latest turn waits for a person.
+func (r *Run) turnWaits() bool {
+	return slices.ContainsFunc(r.Steps, func(s Step) bool {
+		return s.Turn == r.Turn && (s.Status == StepWaiting || s.Status == StepInDoubt)
+	})
+}
+
+// unread reports whether a message arrived after the latest turn began.
+func (r *Run) unread() bool { return r.Owed > 0 && r.Owed > r.lastTurn().Seq }
+
+// callsModel says whether the model has something new to be told: a message
+// calls it; so does anything else, unless a call of the latest turn waits for
+// a person.
+func (m *Machine) callsModel() bool {
+	return m.run.unread() || m.run.Due && !m.run.turnWaits()
+}
+
+// auto takes the first Auto move that its guard allows.
+func (m *Machine) auto() bool {
+	p, ok := m.def.phase(m.run.Phase)
+	if !ok {
+		return false
+	}
+	for _, mv := range p.moves {
+		if !mv.auto || m.guard(mv) != nil {
+			continue
+		}
+		args := mustEncode(moveArgs{To: mv.to})
+		if _, needed := m.needsGate(mv.gate, args); needed {
+			if m.forbidsMove(args) != "" || m.triedSince(args) {
+				continue
+			}
+			m.commit(commitment{kind: KindMove, tool: CallMove, args: args, by: ByEnter, gate: mv.gate})
+			return true
+		}
+		if m.run.Autos >= maxAutos {
+			m.emit(EventPaused, "", PausedData{Reason: fmt.Sprintf("auto_loop: %d Auto moves in a row, the next to %s", maxAutos, mv.to)})
+			return true
+		}
+		to, _ := m.def.phase(mv.to)
+		m.enter(to, "auto")
+		return true
+	}
+	return false
+}
+
+// triedSince reports whether the gate of an Auto move was opened in this phase
+// and closed without a change of what it reads: it waits for such a change.
+func (m *Machine) triedSince(args JSON) bool {
+	for i := len(m.run.Gates) - 1; i >= 0; i-- {
+		g := m.run.Gates[i]
+		if g.Kind != KindMove || !g.Args.Equal(args) {
+			continue
+		}
+		s := m.run.step(g.ID)
+		return s != nil && s.Seq > m.run.PhaseSeq && g.Status != GateVoid && digest(g.Shown) == digest(m.values(g.Reads))
+	}
+	return false
+}
+
+// final ends the run, once the calls that its phase made are settled and it
+// has had its last word. It reports false while a step is open.
+func (m *Machine) final() bool {
+	r := m.run
+	var failed []string
+	for _, s := range r.Steps {
+		if s.Status.Open() && s.Kind != KindAsk {
+			return false
+		}
+		if s.By == ByEnter && s.Seq > r.PhaseSeq && s.Status != StepDone {
+			failed = append(failed, fmt.Sprintf("%s %s: %s", s.ID, s.Tool, s.Status))
+		}
+	}
+	p, _ := m.def.phase(r.Phase)
+	switch {
+	case r.Spoken:
+		for _, g := range slices.Clone(r.Gates) {
+			if g.Status == GateOpen {
+				m.closeStep(g.ID, GateVoid, StepVoid, "the run has ended")
+			}
+		}
+		m.emit(EventCompleted, "", EndedData{Failed: failed})
+	case p.say != nil:
+		m.emit(EventReply, "", ReplyData{Text: clip(p.say(m.situation()), r.Limits.Message), Last: true})
+	default:
+		m.trim()
+		m.emit(EventTurnStarted, "", TurnStartedData{LastWord: true})
+	}
+	return true
+}
+
+func (m *Machine) inDoubt() []string {
+	var out []string
+	for _, s := range m.run.Steps {
+		if s.Status == StepInDoubt {
+			out = append(out, fmt.Sprintf("%s %s: %s", s.ID, s.Tool, s.Status))
+		}
+	}
+	return out
+}
+
+// overBudget names the budget that is at its limit, as the run's reason.
+func (m *Machine) overBudget() string {
+	u, b := m.run.Used, m.run.Limits.Budget
+	for _, p := range []struct {
+		name       string
+		used, most int64
+	}{
+		{"turns", int64(u.Turns), int64(b.Turns)},
+		{"model_calls", int64(u.ModelCalls), int64(b.ModelCalls)},
+		{"tokens", u.Usage.Total(), b.Tokens},
+		{"active", u.ActiveMS, b.Active.Milliseconds()},
+		{"refusals", int64(u.Refusals), int64(b.Refusals)},
+		{"tool_errors", int64(u.ToolErrors), int64(b.ToolErrors)},
+		{"same_call", int64(u.SameCall), int64(b.SameCall)},
+	} {
+		if p.most >= 0 && p.used >= p.most && m.wouldGoOn() {
+			return "budget:" + p.name
+		}
+	}
+	return ""
+}
+
+// wouldGoOn keeps a run that only waits from pausing: a budget at its limit
+// stops the next thing, not the last one. The last word is always allowed.
+func (m *Machine) wouldGoOn() bool { return !m.run.Final && m.callsModel() }
+
+// trim drops what the view has no room for, by an event, in blocks: so that
+// the window of recent turns stays put for some turns, and a provider's prefix
+// cache keeps hitting.
+func (m *Machine) trim() {
+	r := m.run
+	d := TrimmedData{}
+	if len(r.Turns) >= r.Limits.Window {
+		d.Turns = max(r.Limits.Window/3, 1)
+	}
+	size := 0
+	for _, s := range r.Steps {
+		size += len(s.Result)
+	}
+	if size > r.Limits.Active {
+		for _, s := range r.Steps {
+			if size <= r.Limits.Active/2 {
+				break
+			}
+			if len(s.Result) > 0 && s.Turn < r.Turn {
+				d.Results = append(d.Results, s.ID)
+				size -= len(s.Result)
+			}
+		}
+	}
+	if d.Turns > 0 || len(d.Results) > 0 {
+		m.emit(EventTrimmed, "", d)
+	}
+}

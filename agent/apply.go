@@ -1,0 +1,374 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// RunSchema is the version of [Run]'s JSON.
+const RunSchema = 1
+
+// Reduce makes the run from its events. It needs no definition and runs no
+// user code, so any reader of a journal can show the run at any event.
+func Reduce(events []Event) (*Run, error) {
+	r := &Run{}
+	for i, e := range events {
+		if e.Seq != r.Seq+1 {
+			return nil, Errorf(CodeInvalid, "event %d of the journal has seq %d, not %d", i, e.Seq, r.Seq+1)
+		}
+		apply(r, e)
+	}
+	return r, nil
+}
+
+// apply is the only code that changes a run. It is total: an event of a type
+// or shape that it does not know changes nothing but the position.
+func apply(r *Run, e Event) {
+	r.Seq, r.At = e.Seq, e.At
+	if f, ok := appliers[e.Type]; ok {
+		f(r, e)
+	}
+	r.restate()
+}
+
+// on makes an applier from one that takes the event's data.
+func on[T any](f func(r *Run, e Event, d T)) func(*Run, Event) {
+	return func(r *Run, e Event) {
+		if d, err := decodeData[T](e); err == nil {
+			f(r, e, d)
+		}
+	}
+}
+
+var appliers = map[EventType]func(*Run, Event){
+	EventStarted:         on(applyStarted),
+	EventMessage:         on(applyMessage),
+	EventTurnStarted:     on(applyTurnStarted),
+	EventTurnCut:         on(applyTurnCut),
+	EventProposal:        on(applyProposal),
+	EventCallAnswered:    on(applyCallAnswered),
+	EventReply:           on(applyReply),
+	EventStateSet:        on(applyStateSet),
+	EventConfirmed:       on(applyConfirmed),
+	EventFactRecorded:    on(applyFact),
+	EventPhaseEntered:    on(applyPhase),
+	EventStepStarted:     on(applyStepStarted),
+	EventStepResumed:     func(r *Run, e Event) { r.resume(e) },
+	EventStepDone:        on(applyStepDone),
+	EventCommitRefused:   on(applyCommitRefused),
+	EventStepSettled:     on(applyStepSettled),
+	EventGateOpened:      on(func(r *Run, e Event, d GateOpenedData) { r.openGate(e, d.Gate) }),
+	EventGateClosed:      on(applyGateClosed),
+	EventVerdict:         on(applyVerdict),
+	EventRulingMade:      on(func(r *Run, _ Event, d RulingMadeData) { r.Rulings = append(r.Rulings, d.Ruling) }),
+	EventCancelRequested: on(applyCancel),
+	EventTrimmed:         on(applyTrimmed),
+	EventPaused:          on(func(r *Run, _ Event, d PausedData) { r.Status, r.Reason = RunPaused, d.Reason }),
+	EventCompleted:       on(applyEnded(RunCompleted)),
+	EventCancelled:       on(applyEnded(RunCancelled)),
+	EventFailed:          on(applyEnded(RunFailed)),
+}
+
+// restate derives Status and Reason, which say what the run waits for.
+func (r *Run) restate() {
+	if r.Status.Ended() || r.Status == RunPaused && r.Cancel == nil {
+		return
+	}
+	r.Reason = ""
+	switch {
+	case r.Cancel != nil:
+		r.Status, r.Reason = RunRunning, "cancelling"
+	case r.busy():
+		r.Status = RunRunning
+	default:
+		r.Status, r.Reason = RunWaiting, "user"
+		for _, s := range r.Steps {
+			if s.Status == StepInDoubt {
+				r.Reason = "operator"
+			}
+		}
+		if r.Reason == "user" && slices.ContainsFunc(r.Gates, func(g Gate) bool { return g.Status == GateOpen && g.Kind != KindAsk }) {
+			r.Reason = "gate"
+		}
+	}
+}
+
+// busy reports whether a model call or a step runs.
+func (r *Run) busy() bool {
+	return r.Calling || slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Status == StepRunning })
+}
+
+func (r *Run) step(id string) *Step {
+	for i := range r.Steps {
+		if r.Steps[i].ID == id {
+			return &r.Steps[i]
+		}
+	}
+	return nil
+}
+
+func (r *Run) gate(id string) *Gate {
+	for i := range r.Gates {
+		if r.Gates[i].ID == id {
+			return &r.Gates[i]
+		}
+	}
+	return nil
+}
+
+func (r *Run) lastTurn() *Turn {
+	if len(r.Turns) == 0 {
+		return &Turn{}
+	}
+	return &r.Turns[len(r.Turns)-1]
+}
+
+// callOf is the call of the latest turn that a step answers.
+func (r *Run) callOf(step string) *ProposedCall {
+	p := r.lastTurn().Proposal
+	if p == nil {
+		return nil
+	}
+	for i := range p.Calls {
+		if p.Calls[i].Step == step {
+			return &p.Calls[i]
+		}
+	}
+	return nil
+}
+
+func (r *Run) handled(id, body string, seq int64) {
+	r.Handled = append(r.Handled, Handled{ID: id, Body: body, Seq: seq})
+	if over := len(r.Handled) - r.Limits.Handled; over > 0 {
+		r.Handled = slices.Delete(r.Handled, 0, over)
+	}
+}
+
+func applyStarted(r *Run, e Event, d StartedData) {
+	*r = Run{V: RunSchema, Rules: d.Rules, Tenant: e.Tenant, Agent: d.Agent, Version: d.Version, Key: d.Key,
+		FirstRunID: d.FirstRunID, Fingerprint: d.Fingerprint, Principal: d.Principal, User: d.User, Limits: d.Limits,
+		StartedAt: e.At, At: e.At, Seq: e.Seq, NextStep: 1, State: JSON("{}")}
+}
+
+func applyMessage(r *Run, e Event, d MessageData) {
+	r.Opening = append(r.Opening, Item{Kind: ItemMessage, Seq: e.Seq, ID: d.ID, By: d.Principal.Subject, Text: d.Text})
+	r.Due, r.Owed = true, e.Seq
+	r.Used.SameCall, r.Used.LastCall = 0, ""
+	r.handled(d.ID, d.Body, e.Seq)
+}
+
+func applyTurnStarted(r *Run, e Event, d TurnStartedData) {
+	r.freezeAnswers()
+	r.Turn, r.NextStep, r.Calling, r.LastWord, r.Due = e.Turn, 1, true, d.LastWord, false
+	r.Turns = append(r.Turns, Turn{N: e.Turn, Seq: e.Seq, At: e.At, Opening: r.Opening})
+	r.Opening = nil
+	r.Used.Turns++
+	r.Used.ModelCalls++
+}
+
+// freezeAnswers fixes what the next context says of calls that still wait:
+// what becomes of them later is an item of its own.
+func (r *Run) freezeAnswers() {
+	p := r.lastTurn().Proposal
+	if p == nil {
+		return
+	}
+	for i := range p.Calls {
+		c := &p.Calls[i]
+		if c.Step == "" || c.Status != "" {
+			continue
+		}
+		if s := r.step(c.Step); s != nil {
+			c.Status, c.Text = string(s.Status), s.Reason
+			if s.Status == StepWaiting {
+				c.Text = r.waitingText(c.Step)
+			}
+		}
+	}
+}
+
+func (r *Run) waitingText(id string) string {
+	g := r.gate(id)
+	if g == nil {
+		return ""
+	}
+	if g.Kind == KindAsk {
+		return "asked; the user's next message is the answer"
+	}
+	text := fmt.Sprintf("waits at gate %s for a person with role %s", g.ID, joinOr(g.Roles))
+	if g.ExpiresAt != nil {
+		text += " until " + g.ExpiresAt.Format(time.RFC3339)
+	}
+	return text
+}
+
+func applyTurnCut(r *Run, e Event, d TurnCutData) {
+	r.Calling = false
+	t := r.lastTurn()
+	t.Cut = d.Reason
+	r.Used.ActiveMS += e.At.Sub(t.At).Milliseconds()
+	if r.LastWord {
+		r.Spoken = true
+	}
+}
+
+func applyProposal(r *Run, e Event, d Proposal) {
+	r.Calling = false
+	t := r.lastTurn()
+	t.Proposal = &d
+	u := &r.Used.Usage
+	u.Input, u.CacheRead, u.CacheWrite = u.Input+d.Usage.Input, u.CacheRead+d.Usage.CacheRead, u.CacheWrite+d.Usage.CacheWrite
+	u.Output, u.Reasoning = u.Output+d.Usage.Output, u.Reasoning+d.Usage.Reasoning
+	r.Used.ActiveMS += e.At.Sub(t.At).Milliseconds()
+	r.Due = len(d.Calls) > 0 || len(r.Opening) > 0
+	for _, c := range d.Calls {
+		id := digest([]any{c.Tool, c.Args, c.Raw})[:16]
+		if id == r.Used.LastCall {
+			r.Used.SameCall++
+		} else {
+			r.Used.SameCall, r.Used.LastCall = 1, id
+		}
+	}
+	switch {
+	case r.LastWord:
+		r.Spoken = true
+	case d.bad() != "":
+		r.Used.Refusals++
+		r.outcome(e, "", "Your last answer was not used: "+d.bad()+". Answer again.")
+	case len(d.Calls) == 0:
+		r.Used.Refusals = 0
+		r.answered()
+	}
+}
+
+// bad says why an answer is no success whatever it holds.
+func (p *Proposal) bad() string {
+	switch {
+	case p.Finish == FinishLength:
+		return "it was cut off at the length limit, so nothing of it was done"
+	case p.Finish == FinishFiltered:
+		return "the provider withheld it, so nothing of it was done"
+	case p.Text == "" && len(p.Calls) == 0:
+		return "it was empty"
+	}
+	return ""
+}
+
+// answered notes that the messages which the latest turn opened with are.
+func (r *Run) answered() {
+	if r.lastTurn().Seq > r.Owed {
+		r.Owed = 0
+	}
+}
+
+// outcome adds an item that code has to tell the model.
+func (r *Run) outcome(e Event, step, text string) {
+	r.Opening = append(r.Opening, Item{Kind: ItemOutcome, Seq: e.Seq, Step: step, Text: text})
+	r.Due = true
+}
+
+func applyCallAnswered(r *Run, e Event, d CallAnsweredData) {
+	p := r.lastTurn().Proposal
+	if p == nil {
+		return
+	}
+	for i := range p.Calls {
+		if c := &p.Calls[i]; c.ID == d.Call {
+			c.Status, c.Text, c.Step, c.Read = d.Status, d.Text, d.Step, d.Read
+		}
+	}
+	if d.Status == string(StepRefused) {
+		r.Used.Refusals++
+	} else {
+		r.Used.Refusals = 0
+	}
+}
+
+func applyReply(r *Run, _ Event, d ReplyData) {
+	if d.Last {
+		r.Spoken = true
+	}
+}
+
+func applyStateSet(r *Run, e Event, d StateSetData) {
+	r.State = ApplyPatch(r.State, d.Patch)
+	if r.Provenance == nil {
+		r.Provenance = map[string]Provenance{}
+	}
+	for _, f := range d.Fields {
+		r.Provenance[f] = Provenance{Source: d.Source, Turn: e.Turn, Step: e.Step, Rev: e.Seq}
+	}
+	for _, f := range d.Reset {
+		r.Provenance[f] = Provenance{Source: "follows", Turn: e.Turn, Step: e.Step, Rev: e.Seq}
+	}
+	for _, f := range d.Verified {
+		p := r.Provenance[f]
+		at := e.At
+		p.VerifiedAt = &at
+		r.Provenance[f] = p
+	}
+	// A change voids what was shown and confirmed, for good: the same value
+	// coming back does not bring the user's yes back.
+	for _, f := range slices.Concat(d.Fields, d.Reset) {
+		delete(r.Shown, f)
+		delete(r.Confirmed, f)
+	}
+}
+
+func applyConfirmed(r *Run, e Event, d ConfirmedData) {
+	if r.Confirmed == nil {
+		r.Confirmed = map[string]Confirmation{}
+	}
+	for _, f := range d.Fields {
+		r.Confirmed[f] = Confirmation{Quote: d.Quote, Turn: e.Turn, Seq: e.Seq}
+	}
+}
+
+func applyFact(r *Run, e Event, d FactData) {
+	r.Facts = append(r.Facts, Fact{Quote: d.Quote, Turn: e.Turn, Seq: d.Message})
+}
+
+func applyPhase(r *Run, e Event, d PhaseEnteredData) {
+	r.Phase, r.PhaseSeq, r.Final = d.Phase, e.Seq, d.Final
+	if d.By == "auto" {
+		r.Autos++
+		r.outcome(e, "", "Code moved to phase "+d.Phase+".")
+	} else {
+		r.Autos = 0
+	}
+}
+
+func applyCancel(r *Run, e Event, d CancelRequestedData) {
+	r.Cancel = &Cancel{Reason: d.Reason, Principal: d.Principal, Seq: e.Seq}
+	r.handled(d.ID, d.Body, e.Seq)
+}
+
+func applyVerdict(r *Run, e Event, d VerdictData) {
+	id := d.Verdict.ID
+	r.Kept = slices.DeleteFunc(r.Kept, func(v Verdict) bool { return v.ID == id })
+	if d.Judgement == "kept" {
+		r.Kept = append(r.Kept, d.Verdict)
+	}
+	if !slices.ContainsFunc(r.Handled, func(h Handled) bool { return h.ID == id }) {
+		r.handled(id, d.Body, e.Seq)
+	}
+}
+
+func applyEnded(status RunStatus) func(*Run, Event, EndedData) {
+	return func(r *Run, _ Event, d EndedData) {
+		r.Status, r.Reason, r.FailedEnd = status, d.Reason, d.Failed
+		r.Calling, r.Due, r.Cancel = false, false, nil
+	}
+}
+
+func joinOr(names []string) string {
+	if len(names) == 0 {
+		return "user"
+	}
+	out := names[0]
+	for _, n := range names[1:] {
+		out += " or " + n
+	}
+	return out
+}

@@ -1,0 +1,157 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+)
+
+func applyStepStarted(r *Run, e Event, d StepStartedData) {
+	s := Step{ID: e.Step, Kind: d.Kind, Tool: d.Tool, Args: d.Args, By: d.By, Status: d.Status, Reason: d.Reason,
+		Turn: e.Turn, Seq: e.Seq, Key: d.Key, Effect: d.Effect, Ordinal: d.Ordinal}
+	if d.Status == StepRunning {
+		s.RunAt = e.At
+	}
+	r.Steps = append(r.Steps, s)
+	r.NextStep++
+	if d.Repeatable && d.Effect != "" {
+		r.ordinal(d.Effect, d.Ordinal+1)
+	}
+	if d.By == ByModel {
+		r.Used.Refusals = 0
+		if p := r.lastTurn().Proposal; p != nil {
+			for i := range p.Calls {
+				if p.Calls[i].ID == d.Call {
+					p.Calls[i].Step = e.Step
+				}
+			}
+		}
+	} else if d.Status == StepRefused {
+		r.Used.Refusals++
+		r.outcome(e, e.Step, fmt.Sprintf("Step %s, %s, made by code on entering %s, was refused: %s", e.Step, d.Tool, r.Phase, d.Reason))
+	}
+}
+
+func (r *Run) ordinal(effect string, n int) {
+	if r.Ordinals == nil {
+		r.Ordinals = map[string]int{}
+	}
+	r.Ordinals[effect] = n
+}
+
+func (r *Run) resume(e Event) {
+	if s := r.step(e.Step); s != nil {
+		s.Status, s.RunAt = StepRunning, e.At
+	}
+}
+
+func applyStepDone(r *Run, e Event, d StepDoneData) {
+	s := r.step(e.Step)
+	if s == nil {
+		return
+	}
+	r.settle(s, e, StepDone, d.Reason)
+	s.Result, s.Whole = d.Result, d.Whole
+	if !d.Uncommitted {
+		r.Used.ToolErrors = 0
+	}
+	how := "is done"
+	if d.Stood {
+		how = "had happened already; this is its result"
+	}
+	r.tell(s, e, fmt.Sprintf("Step %s, %s, %s.", s.ID, s.Tool, how))
+}
+
+func applyCommitRefused(r *Run, e Event, d CommitRefusedData) {
+	s := r.step(e.Step)
+	if s == nil {
+		return
+	}
+	s.Reason = "it happened, but its result was not taken into the state: " + d.Reason
+	if n := len(r.Opening) - 1; n >= 0 && r.Opening[n].Step == s.ID && r.Opening[n].Kind == ItemOutcome {
+		r.Opening[n].Text += " Its result was not taken into the state: " + d.Reason
+	}
+	r.Used.ToolErrors++
+}
+
+func applyStepSettled(r *Run, e Event, d StepSettledData) {
+	s := r.step(e.Step)
+	if s == nil {
+		return
+	}
+	if d.Status == StepFailed || d.Status == StepRefused {
+		r.Used.ToolErrors++
+	}
+	r.settle(s, e, d.Status, d.Reason)
+	if d.ForGood && s.Effect != "" {
+		r.ordinal(s.Effect, s.Ordinal+1)
+	}
+	if s.Kind == KindAsk && d.Status == StepDone {
+		return // the message that answers it speaks for itself
+	}
+	text := fmt.Sprintf("Step %s, %s: %s", s.ID, s.Tool, d.Status)
+	if d.Status == StepInDoubt {
+		text = fmt.Sprintf("Step %s, %s: nobody knows whether it happened; a person must find out", s.ID, s.Tool)
+	}
+	if d.Reason != "" {
+		text += ": " + d.Reason
+	}
+	r.tell(s, e, text+".")
+}
+
+func (r *Run) settle(s *Step, e Event, status StepStatus, reason string) {
+	if s.Status == StepRunning && !s.RunAt.IsZero() {
+		r.Used.ActiveMS += e.At.Sub(s.RunAt).Milliseconds()
+	}
+	s.Status, s.Reason = status, reason
+}
+
+// tell makes sure that the model learns of a step's end: as the answer of its
+// call while that is still to be given, else as an item of its own.
+func (r *Run) tell(s *Step, e Event, text string) {
+	if s.By == ByModel && s.Turn == r.Turn && r.callOf(s.ID) != nil {
+		r.Due = true
+		return
+	}
+	r.outcome(e, s.ID, text)
+}
+
+func (r *Run) openGate(e Event, g Gate) {
+	r.Gates = append(r.Gates, g)
+	r.answered() // by a proposal whose call waits
+	if g.Kind != KindAsk {
+		return
+	}
+	if r.Shown == nil {
+		r.Shown = map[string]int64{}
+	}
+	for _, f := range g.Reads {
+		r.Shown[f] = e.Seq
+	}
+}
+
+func applyGateClosed(r *Run, e Event, d GateClosedData) {
+	g := r.gate(d.Gate)
+	if g == nil {
+		return
+	}
+	g.Status, g.Reason, g.By, g.Verified, g.ClosedAt = d.Status, d.Reason, d.By, d.Verified, gateClosedAt(e)
+	g.Verdict = string(d.Verdict)
+}
+
+func applyTrimmed(r *Run, _ Event, d TrimmedData) {
+	for _, id := range d.Results {
+		if s := r.step(id); s != nil && len(s.Result) > 0 {
+			s.Result, s.Archived = nil, true
+			r.Trimmed.Results++
+		}
+	}
+	if n := min(d.Turns, len(r.Turns)); n > 0 {
+		last := r.Turns[n-1].N
+		r.Turns = slices.Delete(r.Turns, 0, n)
+		r.Trimmed.Turns += n
+		before := len(r.Steps)
+		r.Steps = slices.DeleteFunc(r.Steps, func(s Step) bool { return s.Turn <= last && !s.Status.Open() })
+		r.Trimmed.Steps += before - len(r.Steps)
+		r.Gates = slices.DeleteFunc(r.Gates, func(g Gate) bool { return g.Status != GateOpen && r.step(g.ID) == nil })
+	}
+}

@@ -1,0 +1,420 @@
+package agent
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The control calls: answered by code, without an activity. Persisted in
+// journals; never rename.
+const (
+	CallSetFields  = "set_fields"
+	CallMove       = "move"
+	CallConfirm    = "confirm"
+	CallRecordFact = "record_fact"
+	CallAsk        = "ask"
+	CallWithdraw   = "withdraw"
+	CallReadResult = "read_result"
+	CallFinish     = "finish"
+)
+
+// ControlCalls are all control calls: no tool may have one of these names.
+var ControlCalls = []string{CallSetFields, CallMove, CallConfirm, CallRecordFact, CallAsk, CallWithdraw, CallReadResult, CallFinish}
+
+type setFieldsArgs struct {
+	Fields map[string]JSON `json:"fields"`
+	Quote  string          `json:"quote,omitempty"`
+}
+type moveArgs struct {
+	To string `json:"to"`
+}
+type confirmArgs struct {
+	Fields []string `json:"fields"`
+	Quote  string   `json:"quote"`
+}
+type factArgs struct {
+	Quote string `json:"quote"`
+}
+type askArgs struct {
+	Question string   `json:"question"`
+	Fields   []string `json:"fields,omitempty"`
+}
+type withdrawArgs struct {
+	Step   string `json:"step"`
+	Reason string `json:"reason,omitempty"`
+}
+type readArgs struct {
+	Step   string `json:"step"`
+	Offset int    `json:"offset,omitempty"`
+}
+type finishArgs struct {
+	Text string `json:"text"`
+}
+
+// controlSchemas check what the model writes; package prompt shows richer ones.
+var controlSchemas = func() map[reflect.Type]*schema {
+	out := map[reflect.Type]*schema{}
+	for _, t := range []reflect.Type{reflect.TypeFor[setFieldsArgs](), reflect.TypeFor[moveArgs](), reflect.TypeFor[confirmArgs](),
+		reflect.TypeFor[factArgs](), reflect.TypeFor[askArgs](), reflect.TypeFor[withdrawArgs](), reflect.TypeFor[readArgs](), reflect.TypeFor[finishArgs]()} {
+		s, err := schemaOf(t)
+		if err != nil {
+			panic(err)
+		}
+		out[t] = s
+	}
+	return out
+}()
+
+func controlArgs[A any](c ProposedCall) (A, error) {
+	var a A
+	t := reflect.TypeFor[A]()
+	args, err := controlSchemas[t].arguments(c.Args.String(), t)
+	if err != nil {
+		return a, err
+	}
+	err = decodeStrict(args, &a)
+	return a, err
+}
+
+// control makes a handler of one that takes the call's arguments and returns
+// the answer's text, or an error that refuses the call.
+func control[A any](f func(m *Machine, a A) (string, error)) func(*Machine, ProposedCall) {
+	return func(m *Machine, c ProposedCall) {
+		a, err := controlArgs[A](c)
+		if err != nil {
+			m.refuse(c, err.Error())
+			return
+		}
+		text, err := f(m, a)
+		if err != nil {
+			m.refuse(c, err.Error())
+			return
+		}
+		m.answer(c, "done", text)
+	}
+}
+
+var controls map[string]func(*Machine, ProposedCall)
+
+func init() {
+	controls = map[string]func(*Machine, ProposedCall){
+		CallSetFields:  control(setFields),
+		CallMove:       (*Machine).moveCall,
+		CallConfirm:    control(confirm),
+		CallRecordFact: control(recordFact),
+		CallAsk:        (*Machine).askCall,
+		CallWithdraw:   control(withdraw),
+		CallReadResult: (*Machine).readCall,
+		CallFinish:     control(func(*Machine, finishArgs) (string, error) { return "", errNotFinal }),
+	}
+}
+
+var errNotFinal = Errorf(CodeInvalid, "the run can finish only in a final phase, when its steps are settled; move there first")
+
+// setFields writes fields that the model may set, and fields that the user may
+// set where the user's own words hold the value.
+func setFields(m *Machine, a setFieldsArgs) (string, error) {
+	if len(a.Fields) == 0 {
+		return "", Errorf(CodeInvalid, "name at least one field")
+	}
+	next := object(m.run.State)
+	source := "model"
+	for _, name := range sortedKeys(a.Fields) {
+		f, ok := m.def.field(name)
+		v, err := parseValue(a.Fields[name])
+		switch {
+		case !ok:
+			return "", Errorf(CodeInvalid, "there is no field %s", name)
+		case err != nil:
+			return "", err
+		case f.Settable("model"):
+		case f.Settable("user"):
+			source = "user"
+			if err := m.quoted(a.Quote, v); err != nil {
+				return "", Errorf(CodeInvalid, "%s is set by the user: %v", name, err)
+			}
+		default:
+			return "", Errorf(CodeDenied, "%s is set by %s, not by you", name, strings.Join(f.Set, " or "))
+		}
+		next[name] = v
+	}
+	state, err := m.def.checkState(encodeValue(normalState(next)))
+	if err != nil {
+		return "", err
+	}
+	changed := changedFields(object(m.run.State), object(state))
+	for _, name := range changed {
+		if _, named := a.Fields[name]; !named {
+			return "", Errorf(CodeInvalid, "%s would change too", name)
+		}
+	}
+	if err := m.fits(state); err != nil {
+		return "", err
+	}
+	if len(changed) == 0 {
+		return "no change: the fields hold these values already", nil
+	}
+	m.set(source, "", state, nil)
+	return "set: " + strings.Join(changed, ", "), nil
+}
+
+// quoted checks that a quote stands verbatim in a user's message and holds the
+// value as a word of its own.
+func (m *Machine) quoted(quote string, v any) error {
+	if _, err := m.said(quote, 0); err != nil {
+		return err
+	}
+	var want []string
+	switch v := v.(type) {
+	case string:
+		want = []string{v}
+	case number:
+		want = []string{string(v)}
+	case map[string]any:
+		if n, ok := v["minor"].(number); ok {
+			minor, err := strconv.ParseInt(string(n), 10, 64)
+			currency, _ := v["currency"].(string)
+			if err == nil {
+				want = []string{Money{minor, currency}.Decimal()}
+				want = append(want, strings.TrimSuffix(want[0], ".00"))
+			}
+		}
+	}
+	if len(want) == 0 || want[0] == "" {
+		return Errorf(CodeInvalid, "only a text, a whole number or an amount can be taken from a quote; use ask")
+	}
+	for _, w := range want {
+		if standsIn(quote, w) {
+			return nil
+		}
+	}
+	return Errorf(CodeInvalid, "the quote %q does not hold the value %s", quote, want[0])
+}
+
+// standsIn reports whether a value stands in a text as a word: 104 does not
+// stand in 1042.
+func standsIn(text, value string) bool {
+	for from := 0; ; {
+		i := strings.Index(text[from:], value)
+		if i < 0 {
+			return false
+		}
+		i += from
+		end := i + len(value)
+		if (i == 0 || !wordByte(text[i-1])) && (end == len(text) || !wordByte(text[end])) {
+			return true
+		}
+		from = i + 1
+	}
+}
+
+func wordByte(b byte) bool {
+	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '_' || b >= 0x80
+}
+
+// said finds the latest user message after seq in which a quote stands
+// verbatim: among the messages that the run still holds, and the facts.
+func (m *Machine) said(quote string, after int64) (int64, error) {
+	if strings.TrimSpace(quote) == "" {
+		return 0, Errorf(CodeInvalid, "a quote from a user's message is needed")
+	}
+	found := int64(0)
+	look := func(items []Item) {
+		for _, it := range items {
+			if it.Kind == ItemMessage && it.Seq > after && strings.Contains(it.Text, quote) {
+				found = max(found, it.Seq)
+			}
+		}
+	}
+	for _, t := range m.run.Turns {
+		look(t.Opening)
+	}
+	for _, f := range m.run.Facts {
+		if f.Seq > after && strings.Contains(f.Quote, quote) {
+			found = max(found, f.Seq)
+		}
+	}
+	if found == 0 && after > 0 {
+		return 0, Errorf(CodeInvalid, "no user message after the values were shown holds %q word for word", quote)
+	}
+	if found == 0 {
+		return 0, Errorf(CodeInvalid, "no user message holds %q word for word", quote)
+	}
+	return found, nil
+}
+
+// confirm binds the user's yes to values that code has shown.
+func confirm(m *Machine, a confirmArgs) (string, error) {
+	if len(a.Fields) == 0 {
+		return "", Errorf(CodeInvalid, "name the fields that the user confirmed")
+	}
+	shown := int64(0)
+	for _, name := range a.Fields {
+		if _, ok := m.def.field(name); !ok {
+			return "", Errorf(CodeInvalid, "there is no field %s", name)
+		}
+		at, ok := m.run.Shown[name]
+		if !ok {
+			return "", Errorf(CodeInvalid, "%s was not shown to the user with its present value; ask with this field first", name)
+		}
+		shown = max(shown, at)
+	}
+	if _, err := m.said(a.Quote, shown); err != nil {
+		return "", err
+	}
+	slices.Sort(a.Fields)
+	m.emit(EventConfirmed, "", ConfirmedData{Fields: slices.Compact(a.Fields), Quote: a.Quote})
+	return "confirmed: " + strings.Join(a.Fields, ", "), nil
+}
+
+func recordFact(m *Machine, a factArgs) (string, error) {
+	seq, err := m.said(a.Quote, 0)
+	if err != nil {
+		return "", err
+	}
+	size := len(a.Quote)
+	for _, f := range m.run.Facts {
+		if f.Quote == a.Quote {
+			return "recorded already", nil
+		}
+		size += len(f.Quote)
+	}
+	if size > m.run.Limits.Facts {
+		return "", Errorf(CodeInvalid, "the facts would pass %d bytes; quote less", m.run.Limits.Facts)
+	}
+	m.emit(EventFactRecorded, "", FactData{Quote: a.Quote, Message: seq})
+	return "recorded", nil
+}
+
+func withdraw(m *Machine, a withdrawArgs) (string, error) {
+	s := m.run.step(a.Step)
+	if s == nil || s.Status != StepWaiting {
+		return "", Errorf(CodeInvalid, "step %q does not wait", a.Step)
+	}
+	m.closeStep(s.ID, GateWithdrawn, StepWithdrawn, "withdrawn by the model"+because(a.Reason))
+	return "step " + a.Step + " is withdrawn and its gate closed", nil
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + clip(reason, 300)
+}
+
+// guard evaluates a move's condition.
+func (m *Machine) guard(mv *moveDef) error {
+	if mv.when == nil {
+		return nil
+	}
+	return mv.when(m.situation())
+}
+
+// moveCall makes a move that the model proposes, or opens its gate.
+func (m *Machine) moveCall(c ProposedCall) {
+	a, err := controlArgs[moveArgs](c)
+	if err != nil {
+		m.refuse(c, err.Error())
+		return
+	}
+	args := mustEncode(a)
+	mv := m.moveOf(args)
+	if mv == nil || mv.auto {
+		m.refuse(c, fmt.Sprintf("there is no move to %s from phase %s; you can move to: %s", a.To, m.run.Phase, orNone(m.movesByModel())))
+		return
+	}
+	if err := m.guard(mv); err != nil {
+		m.refuse(c, "not yet: "+err.Error())
+		return
+	}
+	if _, needed := m.needsGate(mv.gate, args); needed {
+		if reason := m.forbidsMove(args); reason != "" {
+			m.refuse(c, reason)
+			return
+		}
+		m.commit(commitment{kind: KindMove, tool: CallMove, args: args, by: ByModel, call: c.ID, gate: mv.gate})
+		return
+	}
+	m.answer(c, "done", "the run is in phase "+a.To)
+	to, _ := m.def.phase(a.To)
+	m.enter(to, "model")
+}
+
+func (m *Machine) forbidsMove(args JSON) string {
+	if r := m.ruling(CallMove, args); r != nil {
+		return fmt.Sprintf("%s rejected this move (%s); it stays refused while %s unchanged", r.By.Subject, r.Reason, unchanged(r.Reads))
+	}
+	for _, s := range m.run.Steps {
+		if s.Kind == KindMove && s.Status == StepWaiting && s.Args.Equal(args) {
+			return "the same move waits already as step " + s.ID
+		}
+	}
+	return ""
+}
+
+func (m *Machine) movesByModel() []string {
+	var out []string
+	if p, ok := m.def.phase(m.run.Phase); ok {
+		for _, mv := range p.moves {
+			if !mv.auto {
+				out = append(out, mv.to)
+			}
+		}
+	}
+	return out
+}
+
+// askCall shows values to the run's user; the next message is the answer.
+func (m *Machine) askCall(c ProposedCall) {
+	a, err := controlArgs[askArgs](c)
+	if err == nil && strings.TrimSpace(a.Question) == "" {
+		err = Errorf(CodeInvalid, "a question is needed")
+	}
+	for _, name := range a.Fields {
+		f, ok := m.def.field(name)
+		switch {
+		case err != nil:
+		case !ok:
+			err = Errorf(CodeInvalid, "there is no field %s", name)
+		case f.Sensitive:
+			err = Errorf(CodeDenied, "%s is sensitive and is not shown", name)
+		case sameValue(object(m.run.State)[name], object(m.def.zero)[name]):
+			err = Errorf(CodeInvalid, "%s has no value that could be shown", name)
+		}
+	}
+	if err != nil {
+		m.refuse(c, err.Error())
+		return
+	}
+	slices.Sort(a.Fields)
+	a.Fields = slices.Compact(a.Fields)
+	args := mustEncode(a)
+	id := fmt.Sprintf("%d.%d", m.run.Turn, m.run.NextStep)
+	m.emit(EventStepStarted, id, StepStartedData{Kind: KindAsk, Tool: CallAsk, Args: args, By: ByModel, Call: c.ID, Status: StepWaiting})
+	g := Gate{ID: id, Kind: KindAsk, Tool: CallAsk, Args: args, Title: clip(a.Question, reasonLimit), Reads: a.Fields, OpenedAt: m.at, Status: GateOpen}
+	g.Shown = m.values(a.Fields)
+	g.Digest = gateDigest(g)
+	m.emit(EventGateOpened, id, GateOpenedData{Gate: g})
+}
+
+// readCall lets the next context hold a part of a result that is not shown whole.
+func (m *Machine) readCall(c ProposedCall) {
+	a, err := controlArgs[readArgs](c)
+	if err != nil || a.Offset < 0 {
+		m.refuse(c, "read_result takes a step and an offset of 0 or more")
+		return
+	}
+	s := m.run.step(a.Step)
+	if s == nil && m.run.Trimmed.Steps == 0 {
+		m.refuse(c, fmt.Sprintf("there is no step %q", a.Step))
+		return
+	}
+	if s != nil && s.Status != StepDone {
+		m.refuse(c, fmt.Sprintf("step %s has no result: it is %s", a.Step, s.Status))
+		return
+	}
+	m.emit(EventCallAnswered, "", CallAnsweredData{Call: c.ID, Status: "done", Text: "a part of the result of step " + a.Step, Read: &Read{Step: a.Step, Offset: a.Offset}})
+}

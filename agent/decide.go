@@ -1,0 +1,272 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// started opens the run. A start input that the definition refuses fails it,
+// with the reason in the journal.
+func (m *Machine) started(in Started) {
+	if m.run.Seq > 0 {
+		return
+	}
+	m.run.Tenant = in.Tenant // the first event carries it
+	body := in.Body
+	if len(body) == 0 {
+		body = JSON("{}")
+	}
+	m.emit(EventStarted, "", StartedData{Agent: m.def.Name, Version: m.def.Version, Key: in.Key, FirstRunID: in.FirstRunID,
+		Rules: in.Rules, Fingerprint: in.Fingerprint, Limits: in.Limits, Principal: in.Principal, User: in.User,
+		Body: body, BodyDigest: StartDigest(m.def.Name, in.User, body)})
+	state, err := m.def.init(body)
+	if err == nil && len(state) > m.run.Limits.State {
+		err = Errorf(CodeInvalid, "the first state has %d bytes, the limit is %d", len(state), m.run.Limits.State)
+	}
+	if err != nil {
+		m.emit(EventFailed, "", EndedData{Reason: clip("start input refused: "+err.Error(), reasonLimit)})
+		return
+	}
+	m.emit(EventStateSet, "", StateSetData{Patch: state, Source: "start", Fields: changedFields(object(m.def.zero), object(state))})
+	m.enter(m.def.phases[0], "start")
+}
+
+// StartDigest tells one start from another under the same key: the same
+// agent, user and body is the same start.
+func StartDigest(agent, user string, body JSON) string {
+	if len(body) == 0 {
+		body = JSON("{}")
+	}
+	return digest([]any{agent, user, body})
+}
+
+// refused is the receipt of an input that changes nothing.
+func refused(code Code, format string, args ...any) Receipt {
+	e := Errorf(code, format, args...)
+	return Receipt{Status: Refused, Code: code, Reason: e.Error()}
+}
+
+// sent checks what every input of a sender has: an id, and a run that still
+// takes inputs. repeat is set where the id was handled before.
+func (m *Machine) sent(what, id, body string, who Principal) (r Receipt, stop bool) {
+	if err := checkPrincipal(who); err != nil {
+		return refused(CodeInvalid, "%v", err), true
+	}
+	switch {
+	case strings.TrimSpace(id) == "" || len(id) > idLimit || !utf8.ValidString(id) || clean(id) != id:
+		return refused(CodeInvalid, "a %s needs an id of 1 to %d characters, chosen by its sender, so that a repeat is harmless", what, idLimit), true
+	}
+	if i := slices.IndexFunc(m.run.Handled, func(h Handled) bool { return h.ID == id }); i >= 0 {
+		h := m.run.Handled[i]
+		if h.Body != body {
+			return refused(CodeConflict, "id %s was used before with another content; use a new id", id), true
+		}
+		return Receipt{Status: Repeated, Seq: h.Seq}, true
+	}
+	if m.run.Status.Ended() {
+		return refused(CodeEnded, "the run has ended (%s); start a new one", m.run.Status), true
+	}
+	return Receipt{}, false
+}
+
+func (m *Machine) message(in Message) Receipt {
+	body := digest([]any{"message", clean(in.Text)})
+	if r, stop := m.sent("message", in.ID, body, in.Principal); stop {
+		return r
+	}
+	if err := m.CheckMessage(in.Text); err != nil {
+		return refused(ErrorCode(err), "%v", err)
+	}
+	switch {
+	case m.run.Cancel != nil:
+		return refused(CodeEnded, "the run is being cancelled; start a new one")
+	case m.run.LastWord:
+		return refused(CodeEnded, "the run is ending; start a new one")
+	}
+	unread := len(in.Text)
+	for _, it := range m.run.Opening {
+		if it.Kind == ItemMessage {
+			unread += len(it.Text)
+		}
+	}
+	if unread > m.run.Limits.Message {
+		return refused(CodeUnavailable, "the run is busy and its unread messages would pass %d bytes; send this again later", m.run.Limits.Message)
+	}
+	e := m.emit(EventMessage, "", MessageData{ID: in.ID, Principal: in.Principal, Text: in.Text, Body: body})
+	for _, g := range slices.Clone(m.run.Gates) {
+		if g.Status == GateOpen && g.Kind == KindAsk {
+			m.emit(EventGateClosed, g.ID, GateClosedData{Gate: g.ID, Status: GateAnswered, By: &in.Principal, Reason: "by the user's message"})
+			m.emit(EventStepSettled, g.ID, StepSettledData{Status: StepDone, Reason: "the user's next message is the answer"})
+		}
+	}
+	return Receipt{Status: Accepted, Seq: e.Seq}
+}
+
+// CheckMessage says whether a text can be a message, before it is sent.
+func (m *Machine) CheckMessage(text string) error {
+	limit := m.run.Limits.Message
+	if limit == 0 {
+		limit = DefaultLimits().Message
+	}
+	switch {
+	case strings.TrimSpace(text) == "":
+		return Errorf(CodeInvalid, "a message needs a text")
+	case len(text) > limit:
+		return Errorf(CodeInvalid, "the message has %d bytes, the limit is %d: send a shorter one", len(text), limit)
+	case !utf8.ValidString(text):
+		return Errorf(CodeInvalid, "the message is not valid UTF-8")
+	case strings.ContainsRune(text, 0):
+		return Errorf(CodeInvalid, "the message holds the character U+0000")
+	}
+	return nil
+}
+
+// checkPrincipal keeps what senders say of themselves short and storable.
+func checkPrincipal(p Principal) error {
+	for _, s := range append([]string{p.Subject, p.Tenant, p.Auth}, p.Roles...) {
+		if len(s) > idLimit || clean(s) != s {
+			return Errorf(CodeInvalid, "the principal has a name that is longer than %d bytes or not plain text", idLimit)
+		}
+	}
+	if len(p.Roles) > 50 {
+		return Errorf(CodeInvalid, "the principal has more than 50 roles")
+	}
+	return nil
+}
+
+// clean drops what no store may hold: U+0000 and invalid UTF-8.
+func clean(s string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
+}
+
+// cancel ends the run. What has an effect and runs is waited for, so that
+// every step ends in a definite status; what only reads is let go.
+func (m *Machine) cancel(in CancelRun) Receipt {
+	body := digest([]any{"cancel", clean(in.Reason)})
+	if r, stop := m.sent("cancel", in.ID, body, in.Principal); stop {
+		return r
+	}
+	if len(in.Reason) > reasonLimit {
+		return refused(CodeInvalid, "the reason has %d bytes, the limit is %d", len(in.Reason), reasonLimit)
+	}
+	if m.run.Cancel != nil {
+		return Receipt{Status: Repeated, Seq: m.run.Cancel.Seq, Reason: "a cancel is under way"}
+	}
+	e := m.emit(EventCancelRequested, "", CancelRequestedData{ID: in.ID, Principal: in.Principal, Reason: clean(in.Reason), Body: body})
+	if m.run.Calling {
+		m.emit(EventTurnCut, "", TurnCutData{Reason: "the run was cancelled", LetGo: true})
+	}
+	for _, s := range slices.Clone(m.run.Steps) {
+		switch {
+		case s.Status == StepWaiting:
+			m.closeStep(s.ID, GateVoid, StepCancelled, "the run was cancelled")
+		case s.Status == StepRunning && m.def.tools[s.Tool].effect == ReadOnly:
+			m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepAbandoned, Reason: "the run was cancelled"})
+		}
+	}
+	return Receipt{Status: Accepted, Seq: e.Seq}
+}
+
+// closeStep ends a step that waits at its gate, and the gate.
+func (m *Machine) closeStep(id string, gate GateStatus, step StepStatus, reason string) {
+	m.emit(EventGateClosed, id, GateClosedData{Gate: id, Status: gate, Reason: reason})
+	m.emit(EventStepSettled, id, StepSettledData{Status: step, Reason: reason})
+}
+
+// set writes a new state for a source, with what follows from the change:
+// fields that follow a changed one are cleared, and gates that read a changed
+// one are void. The caller has checked that the source may set the fields.
+func (m *Machine) set(source, step string, state JSON, verified []string) {
+	old, next := object(m.run.State), object(state)
+	changed := changedFields(old, next)
+	reset := m.resetFollowers(next, changed)
+	if len(changed)+len(reset)+len(verified) == 0 {
+		return
+	}
+	m.emit(EventStateSet, step, StateSetData{Patch: encodeValue(mergeDiff(old, next)), Source: source,
+		Fields: changed, Reset: reset, Verified: verified})
+	m.voidGates(slices.Concat(changed, reset))
+}
+
+func changedFields(old, next map[string]any) []string {
+	var out []string
+	both := map[string]bool{}
+	for _, k := range sortedKeys(old) {
+		both[k] = true
+	}
+	for _, k := range sortedKeys(next) {
+		both[k] = true
+	}
+	for _, k := range sortedKeys(both) {
+		if !sameValue(old[k], next[k]) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// resetFollowers clears, in next, the fields that follow a changed one and
+// were not written themselves; a cleared field clears its own followers.
+func (m *Machine) resetFollowers(next map[string]any, changed []string) []string {
+	zero := object(m.def.zero)
+	var reset []string
+	for again := true; again; {
+		again = false
+		for _, f := range m.def.fields {
+			if f.Follows == "" || slices.Contains(changed, f.Name) || slices.Contains(reset, f.Name) {
+				continue
+			}
+			if !slices.Contains(changed, f.Follows) && !slices.Contains(reset, f.Follows) {
+				continue
+			}
+			if sameValue(next[f.Name], zero[f.Name]) {
+				continue
+			}
+			if z, ok := zero[f.Name]; ok {
+				next[f.Name] = z
+			} else {
+				delete(next, f.Name)
+			}
+			reset = append(reset, f.Name)
+			again = true
+		}
+	}
+	slices.Sort(reset)
+	return reset
+}
+
+// voidGates closes the open gates whose shown fields have changed.
+func (m *Machine) voidGates(changed []string) {
+	for _, g := range slices.Clone(m.run.Gates) {
+		if g.Status != GateOpen {
+			continue
+		}
+		for _, f := range g.Reads {
+			if slices.Contains(changed, f) {
+				m.closeStep(g.ID, GateVoid, StepVoid, f+" changed after it was shown")
+				break
+			}
+		}
+	}
+}
+
+// enter puts the run into a phase and makes the calls of its Enter. Calls that
+// wait at a gate and have no place in the new phase are void.
+func (m *Machine) enter(p *phaseDef, by string) {
+	m.emit(EventPhaseEntered, "", PhaseEnteredData{Phase: p.name, Final: p.final, By: by})
+	for _, s := range slices.Clone(m.run.Steps) {
+		if s.Status != StepWaiting || s.Kind == KindAsk {
+			continue
+		}
+		if s.By == ByEnter || s.Kind == KindMove || !slices.Contains(p.tools, s.Tool) {
+			m.closeStep(s.ID, GateVoid, StepVoid, "the run moved to phase "+p.name)
+		}
+	}
+	if p.enter == nil {
+		return
+	}
+	for _, call := range p.enter(m.situation()) {
+		m.enterCall(p, call)
+	}
+}

@@ -1,0 +1,254 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+)
+
+// stepFinished takes a result: it happened, whatever the state makes of it.
+func (m *Machine) stepFinished(in StepFinished) {
+	s := m.run.step(in.Step)
+	if s == nil || s.Status != StepRunning {
+		return
+	}
+	m.finish(s, in.Result, in.Whole, in.TooLarge, "")
+}
+
+// effectStands settles a step whose effect happened in an earlier branch: its
+// gate has nothing to decide.
+func (m *Machine) effectStands(in EffectStands) {
+	s := m.run.step(in.Step)
+	if s == nil || s.Status != StepWaiting {
+		return
+	}
+	m.emit(EventGateClosed, s.ID, GateClosedData{Gate: s.ID, Status: GateVoid, Reason: "it has happened already, before the run was reset"})
+	m.finish(s, in.Result, in.Whole, 0, "it had happened before the run was reset")
+}
+
+func (m *Machine) finish(s *Step, result JSON, whole *Blob, tooLarge int, stood string) {
+	id, t := s.ID, m.def.tools[s.Tool]
+	state, err := m.committed(s, result, tooLarge)
+	m.emit(EventStepDone, id, StepDoneData{Result: result, Whole: whole, Stood: stood != "", Reason: stood, Uncommitted: err != nil})
+	if err != nil {
+		m.emit(EventCommitRefused, id, CommitRefusedData{Reason: clip(err.Error(), reasonLimit)})
+		return
+	}
+	m.set("tool", id, state, t.verified(m.run.State, state))
+}
+
+// committed is the state that the tool's Commit makes of a result.
+func (m *Machine) committed(s *Step, result JSON, tooLarge int) (JSON, error) {
+	if size := max(tooLarge, len(result)); size > m.run.Limits.Result {
+		return nil, Errorf(CodeInvalid, "result_too_large: %d bytes, the limit is %d; the tool must name Keep", size, m.run.Limits.Result)
+	}
+	state, err := m.def.tools[s.Tool].commit(m.run.State, s.Args, result)
+	if err != nil {
+		return nil, err
+	}
+	return state, m.mayCommit(state, s.Seq)
+}
+
+// verified lists the fields that a result of the tool vouches for: those it
+// names, and those it changed.
+func (t *toolDef) verified(old, next JSON) []string {
+	out := slices.Concat(t.verifies, changedFields(object(old), object(next)))
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// mayCommit checks a state that a Commit made: only fields that tools may set,
+// none that follows a field which changed after the step started, no cap
+// passed.
+func (m *Machine) mayCommit(next JSON, started int64) error {
+	for _, name := range changedFields(object(m.run.State), object(next)) {
+		f, _ := m.def.field(name)
+		if !f.Settable("tool") {
+			return Errorf(CodeInvalid, "%s may not be set by a tool", name)
+		}
+		for up := f.Follows; up != ""; {
+			if m.run.Provenance[up].Rev > started {
+				return Errorf(CodeConflict, "stale: %s changed after this step started", up)
+			}
+			parent, _ := m.def.field(up)
+			up = parent.Follows
+		}
+	}
+	return m.fits(next)
+}
+
+// fits checks the caps of a state.
+func (m *Machine) fits(state JSON) error {
+	if len(state) > m.run.Limits.State {
+		return Errorf(CodeInvalid, "state_too_large: %d bytes, the limit is %d", len(state), m.run.Limits.State)
+	}
+	if n := len(m.shownState(state)); n > m.run.Limits.Shown {
+		return Errorf(CodeInvalid, "state_too_large: %d bytes would be shown to the model, the limit is %d; tag large fields view:\"-\"", n, m.run.Limits.Shown)
+	}
+	return nil
+}
+
+// stepEnded takes any other end of a running step.
+func (m *Machine) stepEnded(id string, d StepSettledData) {
+	if s := m.run.step(id); s != nil && s.Status == StepRunning {
+		m.emit(EventStepSettled, id, d)
+	}
+}
+
+// commitment is a call that passed every check and is about to become a step.
+type commitment struct {
+	kind StepKind
+	tool string
+	args JSON
+	by   StepSource
+	call string
+	gate *gateDef
+	t    *toolDef // nil for a move
+}
+
+// commit makes a step of a call: running, or waiting at a gate that opens now.
+func (m *Machine) commit(c commitment) {
+	id := fmt.Sprintf("%d.%d", m.run.Turn, m.run.NextStep)
+	d := StepStartedData{Kind: c.kind, Tool: c.tool, Args: c.args, By: c.by, Call: c.call, Status: StepRunning}
+	if c.t != nil && c.t.effect != ReadOnly {
+		d.Effect = digest([]any{c.tool, c.args})
+		d.Ordinal = m.run.Ordinals[d.Effect]
+		d.Key = digest([]any{m.run.Scope(), c.tool, d.Effect, d.Ordinal})
+		d.Repeatable = c.t.repeatable
+	}
+	policy, needed := m.needsGate(c.gate, c.args)
+	if needed {
+		d.Status = StepWaiting
+	}
+	m.emit(EventStepStarted, id, d)
+	if needed {
+		m.emit(EventGateOpened, id, GateOpenedData{Gate: m.newGate(id, c, policy)})
+	}
+}
+
+// needsGate evaluates a policy. It fails closed: code that panics opens the gate.
+func (m *Machine) needsGate(g *gateDef, args JSON) (policy string, needed bool) {
+	if g == nil {
+		return "", false
+	}
+	if g.when == nil {
+		return "every such call needs a person", true
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			policy, needed = "the policy could not be evaluated, so a person must decide", true
+		}
+	}()
+	return "the agent's policy asks for a person here", g.when(m.situation(), args)
+}
+
+func (m *Machine) newGate(id string, c commitment, policy string) Gate {
+	g := Gate{ID: id, Kind: c.kind, Tool: c.tool, Args: c.args, Policy: policy, Roles: c.gate.roles, Reads: c.gate.reads,
+		OpenedAt: m.at, Status: GateOpen, Title: m.title(c)}
+	g.Shown = m.values(g.Reads)
+	if c.gate.expires > 0 {
+		at := m.at.Add(c.gate.expires)
+		g.ExpiresAt = &at
+	}
+	for _, r := range m.run.Rulings {
+		if r.Tool == c.tool && r.Args == digest(c.args) {
+			g.Rulings = append(g.Rulings, fmt.Sprintf("%s rejected this on %s: %s", r.By.Subject, r.At.Format("2006-01-02 15:04"), r.Reason))
+		}
+	}
+	g.Digest = gateDigest(g)
+	return g
+}
+
+// gateDigest binds a verdict to what was shown: tool, arguments, policy and
+// the values of the Reads fields.
+func gateDigest(g Gate) string {
+	return digest([]any{g.ID, g.Tool, g.Args, g.Policy, g.Roles, g.Shown})
+}
+
+func (m *Machine) title(c commitment) (title string) {
+	title = c.tool + " " + clip(c.args.String(), 200)
+	if c.gate.title == nil {
+		return title
+	}
+	defer func() { _ = recover() }()
+	return clip(c.gate.title(m.situation(), c.args), 300)
+}
+
+// values are the present values of fields, null where one was never set.
+func (m *Machine) values(fields []string) map[string]JSON {
+	state := object(m.run.State)
+	out := map[string]JSON{}
+	for _, f := range fields {
+		out[f] = encodeValue(state[f])
+	}
+	return out
+}
+
+// enterCall makes one call of code. A call that cannot be made is a refused
+// step that the model is told of.
+func (m *Machine) enterCall(p *phaseDef, call Call) {
+	t, ok := m.def.tools[call.Tool]
+	if !ok {
+		panic(fmt.Sprintf("agent %s: Enter of phase %s calls tool %s, which the definition does not know: name it in Spec.Tools", m.def.Name, p.name, call.Tool))
+	}
+	refuse := func(args JSON, reason string) {
+		id := fmt.Sprintf("%d.%d", m.run.Turn, m.run.NextStep)
+		m.emit(EventStepStarted, id, StepStartedData{Kind: KindTool, Tool: t.name, Args: args, By: ByEnter, Status: StepRefused, Reason: clip(reason, reasonLimit)})
+	}
+	text, err := Encode(call.Args)
+	if err != nil {
+		refuse(JSON("{}"), err.Error())
+		return
+	}
+	args, err := t.args.arguments(text.String(), t.argsType)
+	if err != nil {
+		refuse(text, err.Error())
+		return
+	}
+	if reason := m.forbids(t, args); reason != "" {
+		refuse(args, reason)
+		return
+	}
+	m.commit(commitment{kind: KindTool, tool: t.name, args: args, by: ByEnter, gate: t.gate, t: t})
+}
+
+// forbids says why a call with good arguments may not be made now: a binding
+// ruling, or the same effect under way.
+func (m *Machine) forbids(t *toolDef, args JSON) string {
+	if r := m.ruling(t.name, args); r != nil {
+		return fmt.Sprintf("%s rejected this (%s); it stays refused while %s unchanged", r.By.Subject, r.Reason, unchanged(r.Reads))
+	}
+	if t.effect == ReadOnly || t.repeatable {
+		return ""
+	}
+	effect := digest([]any{t.name, args})
+	for _, s := range m.run.Steps {
+		if s.Effect == effect && s.Status.Open() {
+			return fmt.Sprintf("the same call is step %s already, which is %s", s.ID, s.Status)
+		}
+	}
+	return ""
+}
+
+func unchanged(reads []string) string {
+	switch len(reads) {
+	case 0:
+		return "it is not lifted and the run is"
+	case 1:
+		return reads[0] + " is"
+	}
+	out := reads[0]
+	for _, r := range reads[1:] {
+		out += " and " + r
+	}
+	return out + " are"
+}
+
+// ruling is the one that binds a call now, nil where none does.
+func (m *Machine) ruling(tool string, args JSON) *Ruling {
+	for i := range m.run.Rulings {
+		if r := &m.run.Rulings[i]; r.Tool == tool && r.Args == digest(args) && r.Values == digest(m.values(r.Reads)) {
+			return r
+		}
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package agent
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Field is a top-level member of the state, and its policy.
+type Field struct {
+	Name      string   `json:"name"`
+	Doc       string   `json:"doc,omitempty"`
+	Set       []string `json:"set"`               // who may set it
+	Follows   string   `json:"follows,omitempty"` // cleared when that field changes
+	Hidden    bool     `json:"hidden,omitempty"`  // view:"-": never shown to the model
+	Sensitive bool     `json:"sensitive,omitempty"`
+	Schema    JSON     `json:"schema"`
+}
+
+// Settable reports whether a source may set the field.
+func (f Field) Settable(source string) bool { return slices.Contains(f.Set, source) }
+
+var setters = []string{"start", "tool", "model", "user", "reviewer", "system"}
+
+// stateFields reads the policy tags of a state type. Mistakes go to report.
+func stateFields(t reflect.Type, report func(where, format string, args ...any)) []Field {
+	if t.Kind() != reflect.Struct {
+		report("state", "the state must be a struct, not %s", t)
+		return nil
+	}
+	var out []Field
+	for _, sf := range reflect.VisibleFields(t) {
+		if sf.Anonymous || len(sf.Index) > 1 {
+			report("state."+sf.Name, "embedded structs are not supported in a state: name the field")
+			continue
+		}
+		name, _, _ := strings.Cut(sf.Tag.Get("json"), ",")
+		where := "state." + sf.Name
+		switch {
+		case !sf.IsExported():
+			report(where, "unexported: it would be lost at the first event")
+			continue
+		case name == "-":
+			report(where, "json:\"-\": it would be lost at the first event")
+			continue
+		case name == "":
+			report(where, "needs a json tag: the name is persisted and must survive a Go rename")
+			continue
+		case !validName(name):
+			report(where, "name %q is not [a-z][a-z0-9_]*", name)
+		}
+		f := Field{Name: name, Doc: sf.Tag.Get("doc"), Follows: sf.Tag.Get("follows"),
+			Hidden: sf.Tag.Get("view") == "-", Sensitive: sf.Tag.Get("sensitive") == "true"}
+		for _, s := range strings.Split(sf.Tag.Get("set"), ",") {
+			if s = strings.TrimSpace(s); slices.Contains(setters, s) {
+				f.Set = append(f.Set, s)
+			} else {
+				report(where, "tag set:%q must name who may set the field: %s", s, strings.Join(setters, ", "))
+			}
+		}
+		schema, err := schemaOf(sf.Type)
+		if err != nil {
+			report(where, "%v", err)
+		} else {
+			f.Schema = schema.text
+		}
+		checkStateType(where, sf.Type, map[reflect.Type]bool{}, report)
+		out = append(out, f)
+	}
+	checkFollows(out, report)
+	return out
+}
+
+func checkFollows(fields []Field, report func(where, format string, args ...any)) {
+	byName := map[string]Field{}
+	for _, f := range fields {
+		if _, dup := byName[f.Name]; dup {
+			report("state."+f.Name, "two fields have this name")
+		}
+		byName[f.Name] = f
+	}
+	for _, f := range fields {
+		if f.Follows == "" {
+			continue
+		}
+		if _, ok := byName[f.Follows]; !ok {
+			report("state."+f.Name, "follows %q, which is no field", f.Follows)
+			continue
+		}
+		for at, n := f.Follows, 0; at != ""; at, n = byName[at].Follows, n+1 {
+			if at == f.Name || n > len(fields) {
+				report("state."+f.Name, "follows itself")
+				break
+			}
+		}
+	}
+}
+
+// checkStateType refuses types whose values do not survive JSON unchanged.
+func checkStateType(where string, t reflect.Type, seen map[reflect.Type]bool, report func(where, format string, args ...any)) {
+	if seen[t] || t == reflect.TypeFor[JSON]() || implementsMarshaler(t) {
+		return
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Float32, reflect.Float64:
+		report(where, "a float: two machines may round it differently; use an integer or agent.Money")
+	case reflect.Interface:
+		report(where, "an interface: numbers in it would become floats; name the type")
+	case reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer:
+		report(where, "%s is no JSON value", t)
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		checkStateType(where, t.Elem(), seen, report)
+	case reflect.Map:
+		if t.Key().Kind() != reflect.String {
+			report(where, "map keys must be strings")
+		}
+		checkStateType(where, t.Elem(), seen, report)
+	case reflect.Struct:
+		for _, sf := range reflect.VisibleFields(t) {
+			name, _, _ := strings.Cut(sf.Tag.Get("json"), ",")
+			if !sf.IsExported() || name == "-" {
+				report(where+"."+sf.Name, "is not in the JSON: it would be lost at the first event")
+				continue
+			}
+			checkStateType(where+"."+sf.Name, sf.Type, seen, report)
+		}
+	}
+}
+
+func implementsMarshaler(t reflect.Type) bool {
+	type marshaler interface{ MarshalJSON() ([]byte, error) }
+	type texter interface{ MarshalText() ([]byte, error) }
+	for _, m := range []reflect.Type{reflect.TypeFor[marshaler](), reflect.TypeFor[texter]()} {
+		if t.Implements(m) || reflect.PointerTo(t).Implements(m) {
+			return true
+		}
+	}
+	return false
+}
+
+func validName(s string) bool {
+	if len(s) == 0 || len(s) > 64 || s[0] < 'a' || s[0] > 'z' {
+		return false
+	}
+	for _, c := range []byte(s) {
+		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_') {
+			return false
+		}
+	}
+	return true
+}
+
+// sample fills a value of type t with something in every field, so that a
+// round trip through JSON shows what would be lost.
+func sample(t reflect.Type, depth int) reflect.Value {
+	v := reflect.New(t).Elem()
+	if depth > 6 || implementsMarshaler(t) {
+		return v
+	}
+	switch t.Kind() {
+	case reflect.String:
+		v.SetString("a")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint(7)
+	case reflect.Pointer:
+		v.Set(reflect.New(t.Elem()))
+		v.Elem().Set(sample(t.Elem(), depth+1))
+	case reflect.Slice:
+		v.Set(reflect.Append(v, sample(t.Elem(), depth+1)))
+	case reflect.Array:
+		for i := range v.Len() {
+			v.Index(i).Set(sample(t.Elem(), depth+1))
+		}
+	case reflect.Map:
+		if t.Key().Kind() == reflect.String {
+			v.Set(reflect.MakeMap(t))
+			v.SetMapIndex(reflect.ValueOf("a").Convert(t.Key()), sample(t.Elem(), depth+1))
+		}
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if t.Field(i).IsExported() {
+				v.Field(i).Set(sample(t.Field(i).Type, depth+1))
+			}
+		}
+	}
+	return v
+}
+
+// roundTrip is an error where JSON changes a value of the type.
+func roundTrip(t reflect.Type) error {
+	for _, v := range []reflect.Value{reflect.New(t).Elem(), sample(t, 0)} {
+		first, err := Encode(v.Interface())
+		if err != nil {
+			return err
+		}
+		back := reflect.New(t)
+		if err := decodeStrict(first, back.Interface()); err != nil {
+			return err
+		}
+		second, err := Encode(back.Elem().Interface())
+		if err != nil {
+			return err
+		}
+		if !first.Equal(second) {
+			return fmt.Errorf("%s became %s", first, second)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,271 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Rules is the newest set of decisions that this machine knows. A run keeps
+// the rules it started with: a changed decision stands behind run.Rules >= N.
+const Rules = 1
+
+// Machine drives one run: input in, events and commands out. It is pure and
+// not safe for concurrent use. Its decisions run the definition's code; a
+// panic there leaves the machine unusable, and the run must be rebuilt from its
+// history.
+type Machine struct {
+	def    *Definition
+	run    *Run
+	broken bool
+
+	hash   string  // of the chain up to the last event
+	before string  // of the chain before outbox[0]
+	outbox []Event // not acknowledged by the journal yet
+
+	// Of the Step under way.
+	at       time.Time
+	trace    string
+	commands []Command
+	visible  bool
+}
+
+// NewMachine makes a machine for a run that has not started. The definition
+// must have no mistakes.
+func NewMachine(def *Definition) *Machine { return &Machine{def: def, run: &Run{}} }
+
+// Run is the run as it stands. The caller must not change it.
+func (m *Machine) Run() *Run { return m.run }
+
+// Definition is the agent that the machine runs.
+func (m *Machine) Definition() *Definition { return m.def }
+
+// Step decides what an input does to the run. Commands are to be started in
+// order. The receipt answers the input's sender, where it has one.
+//
+// at is when the input arrived; it must not go back.
+func (m *Machine) Step(at time.Time, traceID string, in Input) ([]Command, Receipt) {
+	if m.broken {
+		panic("agent: the machine's code panicked before; the run must be rebuilt from its history")
+	}
+	m.broken = true
+	m.at, m.trace, m.commands, m.visible = at.UTC().Truncate(time.Microsecond), traceID, nil, false
+	receipt := m.decide(in)
+	m.advance()
+	m.deliver()
+	m.broken = false
+	receipt.Run = m.run.Status
+	return m.commands, receipt
+}
+
+func (m *Machine) decide(in Input) Receipt {
+	switch in := in.(type) {
+	case Started:
+		m.started(in)
+	case Message:
+		return m.message(in)
+	case Proposed:
+		m.proposed(in)
+	case ProposalFailed:
+		m.proposalFailed(in)
+	case StepFinished:
+		m.stepFinished(in)
+	case StepNotApplied:
+		m.stepEnded(in.Step, StepSettledData{Status: failedStatus(in.ForGood), Reason: clip(in.Reason, reasonLimit), ForGood: in.ForGood})
+	case StepUnknown:
+		m.stepEnded(in.Step, StepSettledData{Status: StepInDoubt, Reason: clip(in.Reason, reasonLimit)})
+	case StepStopped:
+		m.stepEnded(in.Step, StepSettledData{Status: StepCancelled})
+	case EffectStands:
+		m.effectStands(in)
+	case VerdictGiven:
+		return m.verdict(in.Verdict)
+	case GateTimerFired:
+		// expireGates, in advance, judges by the clock.
+	case CancelRun:
+		return m.cancel(in)
+	case Malformed:
+		if !m.run.Status.Ended() && m.run.Seq > 0 {
+			m.emit(EventInputRefused, "", InputRefusedData{Name: in.Name, Reason: clip(in.Reason, reasonLimit)})
+		}
+	default:
+		panic(fmt.Sprintf("agent: unknown input %T", in))
+	}
+	return Receipt{Status: Accepted, Seq: m.run.Seq}
+}
+
+// emit makes an event, applies it, and adds the commands that follow from it.
+func (m *Machine) emit(t EventType, step string, data any) Event {
+	e := Event{Seq: m.run.Seq + 1, At: m.at, Type: t, V: 1, Turn: m.run.Turn, Step: step, Tenant: m.run.Tenant,
+		TraceID: m.trace, Data: mustEncode(data)}
+	if t == EventTurnStarted {
+		e.Turn++
+	}
+	m.add(e)
+	return e
+}
+
+func (m *Machine) add(e Event) {
+	apply(m.run, e)
+	m.hash = e.Chain(m.hash)
+	m.outbox = append(m.outbox, e)
+	m.react(e)
+}
+
+// Batch is what the next activity carries: all events that the journal has not
+// acknowledged.
+func (m *Machine) Batch() Batch {
+	b := Batch{Before: m.before, Events: slices.Clone(m.outbox), Head: m.Head()}
+	if len(b.Events) > 0 {
+		b.First = b.Events[0].Seq
+	}
+	return b
+}
+
+// Head is the run in a line.
+func (m *Machine) Head() Head {
+	return Head{Status: m.run.Status, Reason: m.run.Reason, Phase: m.run.Phase, Turn: m.run.Turn}
+}
+
+// Ack notes that the journal holds all events up to seq.
+func (m *Machine) Ack(seq int64) {
+	for len(m.outbox) > 0 && m.outbox[0].Seq <= seq {
+		m.before = m.outbox[0].Chain(m.before)
+		m.outbox = m.outbox[1:]
+	}
+}
+
+// PendingBytes is about the size of the batch.
+func (m *Machine) PendingBytes() int {
+	n := 0
+	for _, e := range m.outbox {
+		n += len(e.Data) + 160
+	}
+	return n
+}
+
+// Unacknowledged reports whether events wait for the journal.
+func (m *Machine) Unacknowledged() bool { return len(m.outbox) > 0 }
+
+// deliver ends a Step: an activity carries the events, or a Record does, if
+// somebody waits to see them.
+func (m *Machine) deliver() {
+	carried := false
+	finish := -1
+	for i, c := range m.commands {
+		switch c := c.(type) {
+		case CallModel:
+			carried = true
+		case RunStep:
+			carried = carried || !m.quick(c.Task.Tool)
+		case Finish:
+			finish = i
+		}
+	}
+	if !m.visible || carried {
+		return
+	}
+	if finish >= 0 {
+		m.commands = slices.Insert(m.commands, finish, Command(Record{}))
+		return
+	}
+	m.commands = append(m.commands, Record{})
+}
+
+func (m *Machine) quick(tool string) bool {
+	t, ok := m.def.tools[tool]
+	return ok && t.quick
+}
+
+// react is what follows from an event, by the run alone: no user code.
+func (m *Machine) react(e Event) {
+	switch e.Type {
+	case EventStarted, EventReply, EventMessage, EventVerdict, EventPaused, EventRulingMade, EventInputRefused:
+		m.visible = true
+	case EventTurnStarted:
+		m.command(CallModel{View: m.view()})
+	case EventTurnCut:
+		if d, _ := decodeData[TurnCutData](e); d.LetGo {
+			m.command(CancelModel{Turn: e.Turn})
+		}
+	case EventStepStarted:
+		m.startStep(e)
+	case EventStepResumed:
+		if s := m.run.step(e.Step); s.Kind == KindTool {
+			m.command(RunStep{Task: m.task(s)})
+		}
+	case EventStepSettled:
+		if d, _ := decodeData[StepSettledData](e); d.Status == StepAbandoned {
+			m.command(CancelStep{Step: e.Step})
+		} else if d.Status == StepInDoubt {
+			m.visible = true
+		}
+	case EventGateOpened:
+		m.visible = true
+		m.openGate(e.Step)
+	case EventGateClosed:
+		m.visible = true
+		m.command(CloseGate{Gate: e.Step})
+	case EventCancelRequested:
+		m.visible = true
+	case EventCompleted, EventCancelled, EventFailed:
+		m.visible = true
+		m.command(Finish{Status: m.run.Status})
+	}
+}
+
+func (m *Machine) command(c Command) { m.commands = append(m.commands, c) }
+
+func (m *Machine) startStep(e Event) {
+	if s := m.run.step(e.Step); s.Kind == KindTool && s.Status == StepRunning {
+		m.command(RunStep{Task: m.task(s)})
+	}
+}
+
+func (m *Machine) openGate(id string) {
+	g, s := m.run.gate(id), m.run.step(id)
+	open := OpenGate{Gate: id, ExpiresAt: g.ExpiresAt}
+	if s.Kind == KindTool && s.Key != "" {
+		t := m.task(s)
+		open.Lookup = &t
+	}
+	if open.ExpiresAt != nil || open.Lookup != nil {
+		m.command(open)
+	}
+}
+
+func (m *Machine) task(s *Step) Task {
+	return Task{Step: s.ID, Agent: m.run.Agent, Version: m.run.Version, Tool: s.Tool, Args: s.Args, Key: s.Key,
+		Scope: m.run.Scope(), Ordinal: s.Ordinal, Tenant: m.run.Tenant, Limit: m.run.Limits.Result}
+}
+
+// situation is what user code is shown now.
+func (m *Machine) situation() situation { return situation{at: m.at, run: m.run, def: m.def} }
+
+const (
+	idLimit     = 200  // bytes of a sender's id
+	reasonLimit = 1000 // bytes of a reason in an event
+)
+
+// clip cuts a text at a character boundary and says so.
+func clip(s string, limit int) string {
+	s = clean(s)
+	if len(s) <= limit {
+		return s
+	}
+	const mark = " …(cut)"
+	n := limit - len(mark)
+	for n > 0 && !runeStart(s[n]) {
+		n--
+	}
+	return s[:n] + mark
+}
+
+func runeStart(b byte) bool { return b&0xC0 != 0x80 }
+
+func failedStatus(forGood bool) StepStatus {
+	if forGood {
+		return StepRefused
+	}
+	return StepFailed
+}

@@ -1,0 +1,325 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"interlock/agent"
+)
+
+// watcher checks, after every step of a random run, what must hold for any
+// inputs. Each check names a mutation of the machine that it catches.
+type watcher struct {
+	t       *rapid.T
+	m       *agent.Machine
+	now     time.Time
+	n       int
+	events  []agent.Event
+	acked   int64
+	chain   string
+	calling bool
+	running map[string]agent.Task
+	done    map[string]bool // effect keys that happened
+}
+
+func (w *watcher) step(in agent.Input) agent.Receipt {
+	had, ended := w.m.Run().Seq, w.m.Run().Status.Ended()
+	cmds, receipt := w.m.Step(w.now, "", in)
+	batch := w.m.Batch()
+	fresh := 0
+	for _, e := range batch.Events {
+		if e.Seq > had {
+			w.events = append(w.events, e)
+			fresh++
+		}
+	}
+	// Reduce(events) equals the run. Mutation: any write to the run outside
+	// apply, e.g. m.run.Due = false at the end of Machine.proposed.
+	requireReduces(w.t, w.events, w.m.Run())
+	// A terminal run emits no command and no event. Mutation: drop the check of
+	// Ended in Machine.sent.
+	if ended && (len(cmds) > 0 || fresh > 0) {
+		w.t.Fatalf("an ended run gave %d commands and %d events for %T", len(cmds), fresh, in)
+	}
+	w.batch(batch)
+	for _, c := range cmds {
+		w.command(c)
+	}
+	w.rest()
+	return receipt
+}
+
+// batch: the hash before the first event and the events' own hashes make one
+// chain, whatever was acknowledged in between. Mutation: set Machine.before to
+// the hash of the last event in Ack.
+func (w *watcher) batch(b agent.Batch) {
+	before := ""
+	for _, e := range w.events {
+		if e.Seq == b.First {
+			require.Equal(w.t, before, b.Before, "hash before event %d", e.Seq)
+		}
+		before = e.Chain(before)
+	}
+	if len(b.Events) > 0 {
+		require.Equal(w.t, w.acked+1, b.First)
+	}
+}
+
+func (w *watcher) command(c agent.Command) {
+	switch c := c.(type) {
+	case agent.CallModel:
+		// One turn at a time. Mutation: drop busy() from Machine.once.
+		if w.calling || len(w.running) > 0 {
+			w.t.Fatalf("turn %d starts while calling=%v running=%v", c.View.Turn, w.calling, w.running)
+		}
+		w.calling = true
+		w.view(c.View)
+	case agent.CancelModel:
+		w.calling = false
+	case agent.RunStep:
+		w.run(c.Task)
+	case agent.CancelStep:
+		delete(w.running, c.Step)
+	}
+}
+
+// run: no step that has a gate starts without a valid approval of what was
+// shown. Mutations: start the step in Machine.commit although needed is true;
+// drop the digest from Machine.voids; drop the roles from it; call judgeKept
+// before voids. And no effect that happened runs again: let stands return nil
+// and forget the ordinal.
+func (w *watcher) run(t agent.Task) {
+	if t.Key != "" && w.done[t.Key] {
+		w.t.Fatalf("step %s runs effect %s again, which has happened", t.Step, t.Key)
+	}
+	w.running[t.Step] = t
+	var gate *agent.Gate
+	approved := false
+	for _, e := range w.events {
+		if e.Step != t.Step {
+			continue
+		}
+		switch e.Type {
+		case agent.EventGateOpened:
+			var d agent.GateOpenedData
+			must(json.Unmarshal(e.Data, &d))
+			gate = &d.Gate
+		case agent.EventVerdict:
+			var d agent.VerdictData
+			must(json.Unmarshal(e.Data, &d))
+			v := d.Verdict
+			approved = approved || d.Judgement == "valid" && v.Verdict == agent.Approve && v.Digest == gate.Digest &&
+				slices.ContainsFunc(gate.Roles, func(r string) bool { return slices.Contains(v.Principal.Roles, r) }) &&
+				(gate.ExpiresAt == nil || v.At.Before(*gate.ExpiresAt))
+		}
+	}
+	if gate != nil && !approved {
+		w.t.Fatalf("step %s starts without an approval of its gate", t.Step)
+	}
+	if gate != nil {
+		state := map[string]json.RawMessage{}
+		must(json.Unmarshal(w.m.Run().State, &state))
+		for f, shown := range gate.Shown {
+			require.JSONEq(w.t, shown.String(), string(state[f]), "field %s changed after gate %s showed it", f, gate.ID)
+		}
+	}
+}
+
+// view: every call of every shown proposal has exactly one answer, ids are
+// unique in the run, and the size is bounded. Mutations: return from
+// Machine.call without answering; drop freezeAnswers; drop trim.
+func (w *watcher) view(v agent.View) {
+	seen := map[string]bool{}
+	for _, t := range v.Turns {
+		for _, c := range t.Calls {
+			if seen[c.ID] {
+				w.t.Fatalf("call id %s twice", c.ID)
+			}
+			seen[c.ID] = true
+			if c.Answer.Status == "" || c.Answer.Status == string(agent.StepRunning) {
+				w.t.Fatalf("turn %d: call %s %s has no answer: %+v", v.Turn, c.ID, c.Tool, c.Answer)
+			}
+		}
+	}
+	data, err := json.Marshal(v)
+	require.NoError(w.t, err)
+	if len(data) > w.m.Run().Limits.View+2048 {
+		w.t.Fatalf("the view has %d bytes", len(data))
+	}
+	require.Equal(w.t, v.Turn, v.Turns[len(v.Turns)-1].N)
+}
+
+// rest: at the end every step is definite; a run that is idle says what it
+// waits for; nothing that runs is forgotten. Mutation: end a cancel at once.
+func (w *watcher) rest() {
+	r := w.m.Run()
+	for _, s := range r.Steps {
+		if r.Status.Ended() && (s.Status == agent.StepRunning || s.Status == agent.StepWaiting) {
+			w.t.Fatalf("the run ended and step %s is %s", s.ID, s.Status)
+		}
+		if _, runs := w.running[s.ID]; (s.Status == agent.StepRunning) != runs {
+			w.t.Fatalf("step %s is %s, its activity runs: %v", s.ID, s.Status, runs)
+		}
+	}
+	if r.Status == agent.RunWaiting && (w.calling || len(w.running) > 0 || r.Reason == "") {
+		w.t.Fatalf("waiting for %q while calling=%v running=%v", r.Reason, w.calling, w.running)
+	}
+	if len(r.Turns) > r.Limits.Window {
+		w.t.Fatalf("%d turns are held, the window is %d", len(r.Turns), r.Limits.Window)
+	}
+}
+
+var someArgs = map[string][]string{
+	agent.CallSetFields: {`{"fields":{"order_id":"77"},"quote":"77"}`, `{"fields":{"order_id":"78"},"quote":"or 78"}`, `{"fields":{"note":"x"}}`,
+		`{"fields":{"note":"` + strings.Repeat("long ", 200) + `"}}`, `{"fields":{"order_id":"79"},"quote":"77"}`, `{}`},
+	agent.CallMove:       {`{"to":"pay"}`, `{"to":"collect"}`, `{"to":"declined"}`, `{"to":"close"}`, `{"to":"end"}`, `{"to":"work"}`, `{"to":"spin_a"}`},
+	agent.CallConfirm:    {`{"fields":["order_id","amount"],"quote":"yes"}`, `{"fields":["order_id"],"quote":"77"}`},
+	agent.CallRecordFact: {`{"quote":"77"}`, `{"quote":"nobody said this"}`},
+	agent.CallAsk:        {`{"question":"this?","fields":["order_id","amount"]}`, `{"question":"which?"}`},
+	agent.CallWithdraw:   {`{"step":"1.1"}`, `{"step":"2.1"}`, `{"step":"3.1"}`},
+	agent.CallReadResult: {`{"step":"1.1"}`, `{"step":"2.1","offset":10}`},
+	agent.CallFinish:     {`{"text":"bye"}`},
+	"find_order":         {`{"order_id":"77"}`, `{"order_id":"78","hint":null}`, `{"order_id":7}`, `{"order_id":"77"`, ``},
+	"charge":             {`{"order_id":"77","amount":{"minor":5,"currency":"EUR"}}`, `{"order_id":"78","amount":{"minor":5,"currency":"EUR"}}`},
+	"risky":              {`{"order_id":"77","amount":{"minor":50,"currency":"EUR"}}`, `{"order_id":"77","amount":{"minor":1,"currency":"EUR"}}`},
+	"ping":               {`{"refund_id":"a"}`},
+	"spoil":              {`{"refund_id":"a"}`},
+	"unknown":            {`{}`},
+}
+
+func (w *watcher) randomInput() {
+	t := w.t
+	w.now = w.now.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "s")) * time.Second)
+	w.n++
+	id := fmt.Sprintf("i%d", w.n)
+	r := w.m.Run()
+	who := agent.Principal{Subject: rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "who"),
+		Roles: rapid.SampledFrom([][]string{{"boss", "refunds"}, {"refunds"}, nil}).Draw(t, "roles")}
+	kind := rapid.SampledFrom([]string{"message", "model", "model", "model", "model", "step", "step", "step", "verdict", "verdict", "timer", "cancel", "ack", "stands", "stray"}).Draw(t, "input")
+	switch kind {
+	case "message":
+		text := rapid.SampledFrom([]string{"77 or 78", "yes", "no, 78", "hm"}).Draw(t, "text")
+		if rapid.IntRange(0, 9).Draw(t, "repeat") == 0 {
+			id = "same"
+		}
+		w.step(agent.Message{ID: id, Principal: who, Text: text})
+	case "model":
+		if !w.calling {
+			return
+		}
+		w.calling = false
+		if rapid.IntRange(0, 30).Draw(t, "fails") == 0 {
+			w.step(agent.ProposalFailed{Turn: r.Turn, Reason: "no"})
+			return
+		}
+		in := agent.Proposed{Turn: r.Turn, Finish: rapid.SampledFrom([]agent.FinishReason{agent.FinishStop, agent.FinishStop, agent.FinishStop, agent.FinishLength}).Draw(t, "finish"),
+			Text: rapid.SampledFrom([]string{"", "I say so."}).Draw(t, "say"), Usage: agent.Usage{Input: 1}}
+		names := make([]string, 0, len(someArgs))
+		for k := range someArgs {
+			names = append(names, k)
+		}
+		slices.Sort(names)
+		for range rapid.IntRange(0, 4).Draw(t, "calls") {
+			name := rapid.SampledFrom(names).Draw(t, "tool")
+			in.Calls = append(in.Calls, agent.RawCall{Tool: name, Args: rapid.SampledFrom(someArgs[name]).Draw(t, "args")})
+		}
+		w.step(in)
+	case "step":
+		w.finishStep()
+	case "verdict":
+		w.randomVerdict(id, who)
+	case "timer":
+		w.now = w.now.Add(time.Duration(rapid.IntRange(1, 25).Draw(t, "h")) * time.Hour)
+		w.step(agent.GateTimerFired{})
+	case "cancel":
+		if rapid.IntRange(0, 5).Draw(t, "really") == 0 {
+			w.step(agent.CancelRun{ID: id, Principal: who})
+		}
+	case "ack":
+		if b := w.m.Batch(); len(b.Events) > 0 {
+			w.acked = b.Events[rapid.IntRange(0, len(b.Events)-1).Draw(t, "to")].Seq
+			w.m.Ack(w.acked)
+		}
+	case "stands":
+		for _, s := range r.Steps {
+			if s.Status == agent.StepWaiting && s.Kind == agent.KindTool && s.Key != "" && !w.done[s.Key] {
+				w.done[s.Key] = true
+				w.step(agent.EffectStands{Step: s.ID, Result: agent.JSON(`{"id":"stood"}`)})
+				return
+			}
+		}
+	case "stray":
+		w.step(rapid.SampledFrom([]agent.Input{agent.StepFinished{Step: "9.9"}, agent.Proposed{Turn: 99}, agent.StepStopped{Step: "1.1"},
+			agent.EffectStands{Step: "1.1"}, agent.Malformed{Name: "message", Reason: "bad\x00"}}[:4]).Draw(t, "stray"))
+	}
+}
+
+func (w *watcher) finishStep() {
+	ids := make([]string, 0, len(w.running))
+	for id := range w.running {
+		ids = append(ids, id)
+	}
+	if len(ids) == 0 {
+		return
+	}
+	slices.Sort(ids)
+	id := rapid.SampledFrom(ids).Draw(w.t, "step")
+	task := w.running[id]
+	delete(w.running, id)
+	switch rapid.IntRange(0, 9).Draw(w.t, "end") {
+	case 0:
+		w.step(agent.StepNotApplied{Step: id, Reason: "no"})
+	case 1:
+		w.step(agent.StepNotApplied{Step: id, Reason: "never", ForGood: true})
+	case 2:
+		w.step(agent.StepUnknown{Step: id, Reason: "lost"})
+	case 3:
+		w.done[task.Key] = true
+		w.step(agent.StepFinished{Step: id, TooLarge: 1 << 20})
+	default:
+		w.done[task.Key] = true
+		result := `{"id":"r"}`
+		if task.Tool == "find_order" {
+			result = `{"id":"77","total":{"currency":"EUR","minor":` + fmt.Sprint(rapid.IntRange(1, 9000).Draw(w.t, "minor")) + `}}`
+		}
+		w.step(agent.StepFinished{Step: id, Result: agent.JSON(result)})
+	}
+}
+
+func (w *watcher) randomVerdict(id string, who agent.Principal) {
+	gates := w.m.Run().Gates
+	if len(gates) == 0 {
+		return
+	}
+	g := gates[rapid.IntRange(0, len(gates)-1).Draw(w.t, "gate")]
+	v := agent.Verdict{ID: id, Gate: g.ID, Digest: g.Digest, Principal: who, Reason: "so",
+		Verdict: rapid.SampledFrom([]agent.VerdictValue{agent.Approve, agent.Approve, agent.Reject, "yes", ""}).Draw(w.t, "verdict")}
+	if rapid.IntRange(0, 4).Draw(w.t, "stale") == 0 {
+		v.Digest = "0123"
+	}
+	w.step(agent.VerdictGiven{Verdict: v})
+}
+
+func TestMachine_Properties(t *testing.T) {
+	for _, name := range []string{"refund", "desk"} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				def := agents[name]()
+				w := &watcher{t: t, m: agent.NewMachine(def), now: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC),
+					running: map[string]agent.Task{}, done: map[string]bool{}}
+				w.step(agent.Started{Tenant: "acme", Key: "k", FirstRunID: "r", Rules: agent.Rules, Limits: def.Limits(), User: "u",
+					Body: agent.JSON(`{"customer_id":"c-1"}`)})
+				for range rapid.IntRange(1, 80).Draw(t, "inputs") {
+					w.randomInput()
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,179 @@
+package agent
+
+import "slices"
+
+// view is what the model is shown now. It holds what must be shown, then as
+// many recent turns as there is room for, whole or not at all.
+func (m *Machine) view() View {
+	r := m.run
+	v := View{Agent: r.Agent, Version: r.Version, Turn: r.Turn, Phase: r.Phase, LastWord: r.LastWord,
+		State: m.shownState(r.State), Provenance: m.shownProvenance(), Facts: r.Facts, Rulings: m.shownRulings(),
+		Earlier: r.Trimmed, Left: m.left()}
+	for _, g := range r.Gates {
+		if g.Status == GateOpen {
+			v.Waiting = append(v.Waiting, ViewGate{ID: g.ID, Tool: g.Tool, Title: g.Title, Roles: g.Roles, ExpiresAt: g.ExpiresAt})
+		}
+	}
+	for _, s := range r.Steps {
+		if s.Status == StepRunning || s.Status == StepInDoubt {
+			v.Running = append(v.Running, s.ID)
+		}
+	}
+	room := r.Limits.View - len(mustEncode(v))
+	for i := len(r.Turns) - 1; i >= 0; i-- {
+		t := m.viewTurn(r.Turns[i])
+		room -= len(mustEncode(t))
+		if room < 0 && i < len(r.Turns)-1 {
+			v.Earlier.Turns += i + 1
+			break
+		}
+		v.Turns = append(v.Turns, t)
+	}
+	slices.Reverse(v.Turns)
+	return v
+}
+
+// shownState is the state without hidden fields, sensitive ones masked.
+func (m *Machine) shownState(state JSON) JSON {
+	all := object(state)
+	out := map[string]any{}
+	for _, f := range m.def.fields {
+		v, ok := all[f.Name]
+		switch {
+		case !ok || f.Hidden:
+		case f.Sensitive && !sameValue(v, object(m.def.zero)[f.Name]):
+			out[f.Name] = "(masked)"
+		default:
+			out[f.Name] = v
+		}
+	}
+	return encodeValue(out)
+}
+
+func (m *Machine) shownProvenance() map[string]ViewField {
+	out := map[string]ViewField{}
+	for _, f := range m.def.fields {
+		p, ok := m.run.Provenance[f.Name]
+		if !ok || f.Hidden {
+			continue
+		}
+		_, shown := m.run.Shown[f.Name]
+		out[f.Name] = ViewField{Source: p.Source, Turn: p.Turn, VerifiedAt: p.VerifiedAt, Shown: shown, Confirmed: m.run.Confirmed[f.Name].Quote}
+	}
+	return out
+}
+
+// shownRulings are the binding ones first, then the newest, within the cap.
+func (m *Machine) shownRulings() []ViewRuling {
+	var binding, rest []ViewRuling
+	for i := len(m.run.Rulings) - 1; i >= 0; i-- {
+		r := m.run.Rulings[i]
+		e := ViewRuling{Tool: r.Tool, Title: clip(r.Title, 200), Reason: clip(r.Reason, 400), Reads: r.Reads,
+			Binds: r.Values == digest(m.values(r.Reads))}
+		if e.Binds {
+			binding = append(binding, e)
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	var out []ViewRuling
+	size := 0
+	for _, e := range slices.Concat(binding, rest) {
+		if size += len(mustEncode(e)); size > m.run.Limits.Rulings && len(out) > 0 {
+			break
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func (m *Machine) viewTurn(t Turn) ViewTurn {
+	out := ViewTurn{N: t.N, Opening: t.Opening, Cut: t.Cut}
+	for _, it := range t.Opening {
+		if it.Step == "" {
+			continue
+		}
+		if s := m.run.step(it.Step); s != nil {
+			out.Results = append(out.Results, m.viewItem(s))
+		}
+	}
+	if t.Proposal == nil {
+		return out
+	}
+	out.Text, out.Model, out.Opaque = t.Proposal.Text, t.Proposal.Model, t.Proposal.Opaque
+	for _, c := range t.Proposal.Calls {
+		vc := ViewCall{ID: c.ID, ProviderID: c.ProviderID, Tool: c.Tool, Args: c.Args, Read: c.Read}
+		if c.Raw != "" {
+			vc.Args = JSON("{}") // a later request must hold valid JSON
+		}
+		vc.Answer = m.viewAnswer(c)
+		out.Calls = append(out.Calls, vc)
+	}
+	return out
+}
+
+func (m *Machine) viewAnswer(c ProposedCall) ViewItem {
+	text := c.Text
+	if c.Raw != "" {
+		text += "; you wrote: " + c.Raw
+	}
+	s := m.run.step(c.Step)
+	if s != nil && (c.Status == "" || c.Status == string(StepDone)) {
+		item := m.viewItem(s)
+		if text != "" {
+			item.Text = text
+		}
+		return item
+	}
+	done := c.Status == string(StepDone)
+	return ViewItem{Step: c.Step, Tool: c.Tool, Status: c.Status, Text: text, Omitted: done && c.Step != ""}
+}
+
+// viewItem is a step's end with its result: whole, or its marked beginning, or
+// a note that it was archived.
+func (m *Machine) viewItem(s *Step) ViewItem {
+	item := ViewItem{Step: s.ID, Tool: s.Tool, Status: string(s.Status), Text: s.Reason, Omitted: s.Archived}
+	if s.Status == StepWaiting {
+		item.Text = m.run.waitingText(s.ID)
+	}
+	switch {
+	case len(s.Result) == 0:
+	case len(s.Result) <= m.run.Limits.Active:
+		item.Result = s.Result
+	default:
+		item.Part, item.Bytes = head(s.Result.String(), m.run.Limits.Active*3/4), len(s.Result)
+	}
+	if s.Whole != nil {
+		item.Bytes = s.Whole.Bytes
+	}
+	return item
+}
+
+// head is the beginning of a text, cut at a character boundary.
+func head(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !runeStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+func (m *Machine) left() Left {
+	b, u := m.run.Limits.Budget, m.run.Used
+	var l Left
+	if b.Turns >= 0 {
+		n := max(b.Turns-u.Turns, 0)
+		l.Turns = &n
+	}
+	if b.ModelCalls >= 0 {
+		n := max(b.ModelCalls-u.ModelCalls, 0)
+		l.ModelCalls = &n
+	}
+	if b.Tokens >= 0 {
+		n := max(b.Tokens-u.Usage.Total(), 0)
+		l.Tokens = &n
+	}
+	return l
+}

@@ -1,0 +1,249 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// schema is the subset of JSON Schema that Go types need. The library infers
+// it; checking is ours, because a refusal's text is part of an event and must
+// be the same on every machine, whatever the order in which a map is walked.
+type schema struct {
+	text       JSON
+	types      []string // none: any
+	properties map[string]*schema
+	required   []string
+	items      *schema
+	additional *schema // of a map
+	closed     bool    // additionalProperties: false
+	enum       []any
+}
+
+var typeSchemas = map[reflect.Type]*jsonschema.Schema{
+	reflect.TypeFor[JSON]():            {},
+	reflect.TypeFor[json.RawMessage](): {},
+	reflect.TypeFor[Money](): {
+		Type: "object", Required: []string{"minor", "currency"},
+		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
+		Properties: map[string]*jsonschema.Schema{
+			"minor":    {Type: "integer", Description: "amount in the currency's smallest unit: 4990 is 49.90 EUR"},
+			"currency": {Type: "string", Description: "ISO 4217 code"},
+		},
+	},
+}
+
+// schemaOf infers the schema of a Go type.
+func schemaOf(t reflect.Type) (*schema, error) {
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: typeSchemas})
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	text, err := Canonical(data)
+	if err != nil {
+		return nil, err
+	}
+	v, err := parseValue(text)
+	if err != nil {
+		return nil, err
+	}
+	out, err := compile(v, "")
+	if err != nil {
+		return nil, err
+	}
+	out.text = text
+	return out, nil
+}
+
+// annotations are keywords that no check needs.
+var annotations = []string{"description", "title", "format", "contentEncoding", "default", "examples", "deprecated"}
+
+func compile(v any, path string) (*schema, error) {
+	if v == true {
+		return &schema{}, nil
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("schema at %s is %s", path, encodeValue(v))
+	}
+	s := &schema{}
+	for _, k := range sortedKeys(m) {
+		var err error
+		switch k {
+		case "type", "types":
+			s.types = texts(m[k])
+		case "required":
+			s.required = texts(m[k])
+		case "enum":
+			s.enum, _ = m[k].([]any)
+		case "properties":
+			s.properties = map[string]*schema{}
+			props, _ := m[k].(map[string]any)
+			for _, name := range sortedKeys(props) {
+				if s.properties[name], err = compile(props[name], path+"/"+name); err != nil {
+					return nil, err
+				}
+			}
+		case "items":
+			s.items, err = compile(m[k], path+"/items")
+		case "minItems", "maxItems", "minimum", "maximum":
+			// Bounds of Go's own types: decoding checks them.
+		case "additionalProperties":
+			if s.closed = m[k] == false || string(encodeValue(m[k])) == `{"not":{}}`; !s.closed {
+				s.additional, err = compile(m[k], path+"/*")
+			}
+		default:
+			if !slices.Contains(annotations, k) {
+				err = fmt.Errorf("schema at /%s uses %q, which providers refuse or read differently", strings.TrimPrefix(path, "/"), k)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func texts(v any) []string {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		var out []string
+		for _, e := range v {
+			if s, ok := e.(string); ok {
+				out = append(out, s)
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+// check validates a parsed value and returns it without the nulls that stand
+// for "not given" (some models write null for every optional member).
+func (s *schema) check(v any, path string) (any, error) {
+	if len(s.types) > 0 && !slices.ContainsFunc(s.types, func(t string) bool { return hasType(v, t) }) {
+		return nil, Errorf(CodeInvalid, "%s must be %s, not %s", place(path), strings.Join(s.types, " or "), typeName(v))
+	}
+	if len(s.enum) > 0 && !slices.ContainsFunc(s.enum, func(e any) bool { return sameValue(e, v) }) {
+		return nil, Errorf(CodeInvalid, "%s must be one of %s", place(path), encodeValue(s.enum))
+	}
+	switch v := v.(type) {
+	case []any:
+		if s.items == nil {
+			return v, nil
+		}
+		out := make([]any, len(v))
+		for i, e := range v {
+			var err error
+			if out[i], err = s.items.check(e, fmt.Sprintf("%s/%d", path, i)); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case map[string]any:
+		return s.checkObject(v, path)
+	}
+	return v, nil
+}
+
+func (s *schema) checkObject(v map[string]any, path string) (any, error) {
+	out := map[string]any{}
+	for _, k := range sortedKeys(v) {
+		member, known := s.properties[k]
+		switch {
+		case !known && s.closed:
+			return nil, Errorf(CodeInvalid, "%s does not exist; allowed: %s", place(path+"/"+k), strings.Join(sortedKeys(s.properties), ", "))
+		case !known:
+			member = s.additional
+		}
+		if v[k] == nil && known && !slices.Contains(s.required, k) {
+			continue
+		}
+		if member == nil {
+			out[k] = v[k]
+			continue
+		}
+		var err error
+		if out[k], err = member.check(v[k], path+"/"+k); err != nil {
+			return nil, err
+		}
+	}
+	for _, k := range s.required {
+		if _, given := v[k]; !given {
+			return nil, Errorf(CodeInvalid, "%s is missing", place(path+"/"+k))
+		}
+	}
+	return out, nil
+}
+
+func place(path string) string {
+	if path == "" {
+		return "the value"
+	}
+	return path
+}
+
+func hasType(v any, t string) bool {
+	n := typeName(v)
+	return n == t || n == "integer" && t == "number"
+}
+
+func typeName(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case number:
+		if strings.ContainsAny(string(v), ".e") {
+			return "number"
+		}
+		return "integer"
+	case []any:
+		return "array"
+	}
+	return "object"
+}
+
+// arguments parses what a model or a caller wrote for a Go type: strict, and
+// canonical. Nothing at all stands for an empty object.
+func (s *schema) arguments(text string, t reflect.Type) (JSON, error) {
+	if strings.TrimSpace(text) == "" {
+		text = "{}"
+	}
+	v, err := parseValue([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	if v, err = s.check(v, ""); err != nil {
+		return nil, err
+	}
+	out := encodeValue(v)
+	if err := decodeStrict(out, reflect.New(t).Interface()); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// decodeStrict refuses members that the type does not have.
+func decodeStrict(j JSON, into any) error {
+	d := json.NewDecoder(bytes.NewReader(j))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return Errorf(CodeInvalid, "%s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}

@@ -1,0 +1,216 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"interlock/agent"
+	"interlock/store"
+)
+
+const (
+	selectHead = `SELECT first_run_id, body, seq, hash, status, reason, phase, turn,
+  coalesce((SELECT e.superseded_by FROM events e
+    WHERE e.tenant = runs.tenant AND e.address = runs.address AND e.branch = ? AND e.superseded_by <> '' LIMIT 1), '')
+FROM runs WHERE tenant = ? AND address = ?`
+	selectStanding = `SELECT seq, hash, branch, type FROM events
+WHERE tenant = ? AND address = ? AND seq BETWEEN ? AND ? AND superseded_by = '' ORDER BY seq`
+	selectOwnLast = `SELECT coalesce(max(seq), 0) FROM events
+WHERE tenant = ? AND address = ? AND branch = ? AND superseded_by = ''`
+	supersedeTail = `UPDATE events SET superseded_by = ?
+WHERE tenant = ? AND address = ? AND seq >= ? AND superseded_by = ''`
+	insertEvent = `INSERT INTO events (tenant, address, seq, branch, at, type, v, turn, step, trace_id, data, hash)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+)
+
+// Append implements [store.Journal].
+func (s *Store) Append(ctx context.Context, ref store.RunRef, batch agent.Batch) error {
+	if len(batch.Events) == 0 {
+		return nil
+	}
+	operation := fmt.Sprintf("append of events %d to %d to %s", batch.First, batch.Last(), ref.Address)
+	hashes, err := store.CheckAppend(ref, batch)
+	if err != nil {
+		return fail(operation, err)
+	}
+	return s.write(ctx, operation, func(t transaction) error {
+		a := appending{transaction: t, ref: ref, batch: batch, hashes: hashes}
+		return a.run(ctx)
+	})
+}
+
+// appending is one batch on its way into the journal.
+type appending struct {
+	transaction
+	ref    store.RunRef
+	batch  agent.Batch
+	hashes []string // of the chain at each event of the batch
+	head   head
+}
+
+// head is the journal's end as it stands; all zero where there is none.
+type head struct {
+	firstRunID, body string
+	seq              int64
+	hash             string
+	run              agent.Head
+	supersededBy     string // of our own branch
+}
+
+func (a *appending) run(ctx context.Context) error {
+	h := &a.head
+	err := a.row(ctx, selectHead, a.ref.Branch, a.ref.Tenant, a.ref.Address).Scan(&h.firstRunID, &h.body, &h.seq, &h.hash,
+		&h.run.Status, &h.run.Reason, &h.run.Phase, &h.run.Turn, &h.supersededBy)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	if err := a.admit(); err != nil {
+		return err
+	}
+	known, err := a.compare(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.project(ctx, known); err != nil {
+		return err
+	}
+	for i := known; i < len(a.batch.Events); i++ {
+		e := a.batch.Events[i]
+		if _, err := a.exec(ctx, insertEvent, a.ref.Tenant, a.ref.Address, e.Seq, a.ref.Branch, micros(e.At), string(e.Type),
+			e.V, e.Turn, e.Step, e.TraceID, e.Data.String(), a.hashes[i]); err != nil {
+			return err
+		}
+		if err := a.projectGate(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// admit refuses a batch by what the head says of its chain and branch.
+func (a *appending) admit() error {
+	if a.head.seq > 0 && a.head.firstRunID != a.ref.FirstRunID {
+		return a.otherChain()
+	}
+	if a.head.supersededBy != "" {
+		return a.superseded(a.head.supersededBy)
+	}
+	if a.batch.First > a.head.seq+1 {
+		return a.diverged(a.batch.First, "the journal of %s ends at event %d and the batch begins at event %d (%s): what is between was never recorded",
+			a.ref.Address, a.head.seq, a.batch.First, a.batch.Events[0].Type)
+	}
+	return nil
+}
+
+func (a *appending) otherChain() error {
+	if a.batch.First > 1 {
+		return a.diverged(a.batch.First, "the journal of %s is of the run that began as %s; this one, that began as %s, has no event there",
+			a.ref.Address, a.head.firstRunID, a.ref.FirstRunID)
+	}
+	started, err := startedData(a.batch.Events[0])
+	if err != nil {
+		return err
+	}
+	if started.BodyDigest == a.head.body {
+		return &store.Refusal{Kind: store.KeyUsed, FirstRunID: a.head.firstRunID,
+			Message: a.ref.Address + " was started before with the same input; that run is the one to look at"}
+	}
+	return &store.Refusal{Kind: store.Conflict, FirstRunID: a.head.firstRunID,
+		Message: a.ref.Address + " was started before with another input; use another key"}
+}
+
+// compare walks over the events that the journal has a row for, and counts
+// those that stand with the same content. The rest are to be appended; where
+// one stands with other content, it and the tail behind it are superseded.
+func (a *appending) compare(ctx context.Context) (known int, err error) {
+	before := "" // before the first event of all
+	if a.batch.First == a.head.seq+1 {
+		before = a.head.hash
+		return 0, a.follows(before, "")
+	}
+	rows, err := a.rows(ctx, selectStanding, a.ref.Tenant, a.ref.Address, a.batch.First-1, a.batch.Last())
+	if err != nil {
+		return 0, err
+	}
+	var standing []standingEvent
+	if err := each(rows, func(r row) error {
+		var e standingEvent
+		defer func() { standing = append(standing, e) }()
+		return r.Scan(&e.seq, &e.hash, &e.branch, &e.kind)
+	}); err != nil {
+		return 0, err
+	}
+	last := ""
+	if a.batch.First > 1 {
+		before, last = standing[0].hash, standing[0].kind
+		standing = standing[1:]
+	}
+	if err := a.follows(before, last); err != nil {
+		return 0, err
+	}
+	for i, e := range standing {
+		if e.hash != a.hashes[i] {
+			return i, a.supersede(ctx, e, a.batch.Events[i])
+		}
+	}
+	return len(standing), nil
+}
+
+// standingEvent is a live row of the journal.
+type standingEvent struct {
+	seq          int64
+	hash, branch string
+	kind         string
+}
+
+// follows refuses a batch that continues another history than the journal's.
+func (a *appending) follows(before, kind string) error {
+	if a.batch.Before == before {
+		return nil
+	}
+	if kind != "" {
+		kind = " (" + kind + ")"
+	}
+	return a.diverged(a.batch.First, "event %d (%s) follows another history: the chain before it is %s for the run, and %s in the journal after its event %d%s",
+		a.batch.First, a.batch.Events[0].Type, short(a.batch.Before), short(before), a.batch.First-1, kind)
+}
+
+// supersede makes room for an event that differs from the one that stands. A
+// branch can do that only before it has written anything: later its own rows
+// are part of what stands, or show that the other branch is the newer one.
+func (a *appending) supersede(ctx context.Context, stands standingEvent, offered agent.Event) error {
+	var own int64
+	if err := a.row(ctx, selectOwnLast, a.ref.Tenant, a.ref.Address, a.ref.Branch).Scan(&own); err != nil {
+		return err
+	}
+	switch {
+	case own >= stands.seq:
+		return a.diverged(stands.seq, "event %d stands in the journal as %s (chain %s), and the run now has %s (chain %s): its code decided otherwise than before",
+			stands.seq, stands.kind, short(stands.hash), offered.Type, short(a.hashes[stands.seq-a.batch.First]))
+	case own > 0:
+		return a.superseded(stands.branch)
+	}
+	if _, err := a.exec(ctx, supersedeTail, a.ref.Branch, a.ref.Tenant, a.ref.Address, stands.seq); err != nil {
+		return err
+	}
+	return a.rewindGates(ctx, stands.seq)
+}
+
+func (a *appending) superseded(by string) error {
+	return &store.Refusal{Kind: store.Superseded, Message: fmt.Sprintf("Temporal run %s has gone on with %s; run %s appends nothing more",
+		by, a.ref.Address, a.ref.Branch)}
+}
+
+func (a *appending) diverged(seq int64, format string, args ...any) error {
+	return &store.Refusal{Kind: store.Diverged, Seq: seq, Message: fmt.Sprintf(format, args...)}
+}
+
+// short is enough of a hash for a person to compare.
+func short(hash string) string {
+	if hash == "" {
+		return "empty"
+	}
+	return hash[:min(len(hash), 12)]
+}

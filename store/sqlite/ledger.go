@@ -1,0 +1,153 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"interlock/agent"
+	"interlock/store"
+)
+
+const (
+	effectColumns = `tenant, key, address, scope, agent, version, tool, kind, step, ordinal, args,
+  status, result, whole_ref, whole_bytes, reason, attempts, unknown, claimed_at, settled_at`
+	selectEffect = `SELECT ` + effectColumns + ` FROM effects WHERE tenant = ? AND key = ?`
+	insertEffect = `INSERT INTO effects (tenant, key, address, scope, agent, version, tool, kind, step, ordinal, args, claimed_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, key) DO NOTHING`
+	countAttempt = `UPDATE effects SET attempts = attempts + 1 WHERE tenant = ? AND key = ? AND status = 'claimed'`
+	settleEffect = `UPDATE effects SET status = ?, result = ?, whole_ref = ?, whole_bytes = ?, reason = ?, settled_at = ?
+WHERE tenant = ? AND key = ? AND status = 'claimed'`
+	markUnknown = `UPDATE effects SET unknown = 1, reason = ? WHERE tenant = ? AND key = ? AND status = 'claimed'`
+)
+
+// Claim implements [store.Ledger].
+func (s *Store) Claim(ctx context.Context, c store.Claim) (e store.Effect, fresh bool, err error) {
+	operation := "claim of effect " + c.Key
+	if err := c.Check(); err != nil {
+		return e, false, fail(operation, err)
+	}
+	err = s.write(ctx, operation, func(t transaction) error {
+		inserted, err := t.exec(ctx, insertEffect, c.Tenant, c.Key, c.Address, c.Scope, c.Agent, c.Version, c.Tool, string(c.Kind),
+			c.Step, c.Ordinal, c.Args.String(), micros(s.now()))
+		if err != nil {
+			return err
+		}
+		fresh = inserted == 1
+		if e, err = t.effect(ctx, c.Tenant, c.Key); err != nil || fresh {
+			return err
+		}
+		if e.Scope != c.Scope || e.Tool != c.Tool || !e.Args.Equal(c.Args) {
+			return agent.Errorf(agent.CodeConflict, "the key is of another call: %s %s of %s", e.Tool, e.Args, e.Scope)
+		}
+		counted, err := t.exec(ctx, countAttempt, c.Tenant, c.Key)
+		e.Attempts += int(counted)
+		return err
+	})
+	if err != nil {
+		return store.Effect{}, false, err
+	}
+	return e, fresh, nil
+}
+
+// Settle implements [store.Ledger].
+func (s *Store) Settle(ctx context.Context, tenant, key string, o store.Outcome) error {
+	operation := "settlement of effect " + key
+	if err := errors.Join(store.CheckNamed("tenant", tenant, "key", key), o.Check()); err != nil {
+		return fail(operation, err)
+	}
+	var ref sql.NullString
+	var size sql.NullInt64
+	if o.Whole != nil {
+		ref, size = sql.NullString{String: o.Whole.Ref, Valid: true}, sql.NullInt64{Int64: int64(o.Whole.Bytes), Valid: true}
+	}
+	result := sql.NullString{String: string(o.Result), Valid: len(o.Result) > 0}
+	return s.write(ctx, operation, func(t transaction) error {
+		settled, err := t.exec(ctx, settleEffect, string(o.Status), result, ref, size, o.Reason, micros(s.now()), tenant, key)
+		if err != nil || settled == 1 {
+			return err
+		}
+		e, err := t.effect(ctx, tenant, key)
+		if err != nil || e.Outcome.Equal(o) {
+			return err
+		}
+		return agent.Errorf(agent.CodeConflict, "it is settled as %s, which stays, and not as this %s", e.Status, o.Status)
+	})
+}
+
+// MarkUnknown implements [store.Ledger].
+func (s *Store) MarkUnknown(ctx context.Context, tenant, key, reason string) error {
+	operation := "marking of effect " + key + " as unknown"
+	if err := errors.Join(store.CheckNamed("tenant", tenant, "key", key), store.CheckText("reason", reason)); err != nil {
+		return fail(operation, err)
+	}
+	return s.write(ctx, operation, func(t transaction) error {
+		marked, err := t.exec(ctx, markUnknown, reason, tenant, key)
+		if err != nil || marked == 1 {
+			return err
+		}
+		_, err = t.effect(ctx, tenant, key) // settled, or not there
+		return err
+	})
+}
+
+// Effect implements [store.Ledger].
+func (s *Store) Effect(ctx context.Context, tenant, key string) (store.Effect, error) {
+	operation := "look-up of effect " + key
+	found, err := s.effects(ctx, operation, selectEffect, tenant, key)
+	if err == nil && len(found) == 0 {
+		err = fail(operation, noEffect())
+	}
+	if err != nil {
+		return store.Effect{}, err
+	}
+	return found[0], nil
+}
+
+// Effects implements [store.Ledger].
+func (s *Store) Effects(ctx context.Context, tenant, address string) ([]store.Effect, error) {
+	return s.effects(ctx, "list of the effects of "+address,
+		`SELECT `+effectColumns+` FROM effects WHERE tenant = ? AND address = ? ORDER BY claimed_at, rowid`, tenant, address)
+}
+
+func (s *Store) effects(ctx context.Context, operation, query, tenant, of string) (found []store.Effect, err error) {
+	if err := store.CheckNamed("tenant", tenant); err != nil {
+		return nil, fail(operation, err)
+	}
+	err = s.read(ctx, operation, query, []any{tenant, of}, func(r row) error {
+		e, err := scanEffect(r)
+		found = append(found, e)
+		return err
+	})
+	return found, err
+}
+
+func (t transaction) effect(ctx context.Context, tenant, key string) (store.Effect, error) {
+	e, err := scanEffect(t.row(ctx, selectEffect, tenant, key))
+	if errors.Is(err, sql.ErrNoRows) {
+		return e, noEffect()
+	}
+	return e, err
+}
+
+func noEffect() error { return agent.Errorf(agent.CodeNotFound, "the ledger has no such key") }
+
+func scanEffect(r row) (e store.Effect, err error) {
+	var args string
+	var result, ref sql.NullString
+	var size, settled sql.NullInt64
+	var claimed int64
+	err = r.Scan(&e.Tenant, &e.Key, &e.Address, &e.Scope, &e.Agent, &e.Version, &e.Tool, &e.Kind, &e.Step, &e.Ordinal, &args,
+		&e.Status, &result, &ref, &size, &e.Reason, &e.Attempts, &e.Unknown, &claimed, &settled)
+	if err != nil {
+		return e, err
+	}
+	e.Args, e.ClaimedAt, e.SettledAt = agent.JSON(args), fromMicros(claimed), fromNullMicros(settled)
+	if result.Valid {
+		e.Result = agent.JSON(result.String)
+	}
+	if ref.Valid {
+		e.Whole = &agent.Blob{Ref: ref.String, Bytes: int(size.Int64)}
+	}
+	return e, nil
+}

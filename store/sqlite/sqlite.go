@@ -1,0 +1,229 @@
+// Package sqlite keeps the store in one SQLite file, in WAL mode: many readers
+// beside one writer, over any number of processes on one machine. The file must
+// be on a local disk, since WAL needs shared memory.
+//
+// All writes go through one connection, and each is one immediate transaction:
+// it waits for the lock at its start, 5 seconds at most, and can never fail
+// half way for want of it. A commit is on the disk when it is acknowledged.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	_ "modernc.org/sqlite" // registers the driver "sqlite"
+
+	"interlock/agent"
+	"interlock/store"
+)
+
+// Options change what Open does. The zero value is right for production.
+type Options struct {
+	// NoMigrate leaves the schema as it is: a database that is behind, or not
+	// there at all, is an error.
+	NoMigrate bool
+	// Now is the store's clock, [time.Now] where nil.
+	Now func() time.Time
+	// Synchronous is SQLite's level of durability: FULL where empty. NORMAL may
+	// lose the last commits when the machine (not the process) crashes, which a
+	// journal must not; it is for benchmarks.
+	Synchronous string
+	// Readers bounds the connections that read, 8 where 0.
+	Readers int
+}
+
+// Store is a [store.Store] in a SQLite file.
+type Store struct {
+	writer *sql.DB
+	reader *sql.DB
+	stmts  map[string]*sql.Stmt // of the writer
+	now    func() time.Time
+	closed atomic.Bool
+}
+
+var _ store.Store = (*Store)(nil)
+
+// busyTimeout is how long a write waits for another process's.
+const busyTimeout = "5000" // ms
+
+// Open opens the database at path and brings its schema up to date. It refuses
+// a file that another program made, one that a newer Interlock made, and one
+// that it cannot write.
+func Open(ctx context.Context, path string, opts *Options) (*Store, error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	s, err := connect(path, *opts)
+	if err != nil {
+		return nil, err
+	}
+	if err = s.migrate(ctx, path, opts.NoMigrate); err == nil {
+		err = s.prepare(ctx)
+	}
+	if err != nil {
+		_ = s.Close()
+		return nil, fail("opening of "+path, err)
+	}
+	return s, nil
+}
+
+// connect makes the two pools; nothing touches the file yet.
+func connect(path string, opts Options) (*Store, error) {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Readers < 1 {
+		opts.Readers = 8
+	}
+	if opts.Synchronous == "" {
+		opts.Synchronous = "FULL"
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil || path == "" || strings.ContainsRune(path, 0) {
+		return nil, agent.Errorf(agent.CodeInvalid, "%q is no path of a database file", path)
+	}
+	mode := "rwc"
+	if opts.NoMigrate {
+		mode = "rw"
+	}
+	s := &Store{now: opts.Now}
+	s.writer, err = sql.Open("sqlite", address(abs, url.Values{"mode": {mode}, "_txlock": {"immediate"},
+		"_journal_mode": {"WAL"}, "_synchronous": {opts.Synchronous}}))
+	if err != nil {
+		return nil, fail("opening of "+path, err)
+	}
+	s.writer.SetMaxOpenConns(1)
+	s.reader, err = sql.Open("sqlite", address(abs, url.Values{"mode": {"rw"}, "_query_only": {"1"}}))
+	if err != nil {
+		return nil, fail("opening of "+path, err)
+	}
+	s.reader.SetMaxOpenConns(opts.Readers)
+	s.reader.SetMaxIdleConns(opts.Readers)
+	return s, nil
+}
+
+func address(abs string, params url.Values) string {
+	params.Set("_busy_timeout", busyTimeout)
+	params.Set("_foreign_keys", "1")
+	params.Set("_defensive", "1")
+	params.Set("_dqs", "0")
+	params.Set("_error_rc", "1")
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(abs), RawQuery: params.Encode()}
+	return u.String()
+}
+
+// prepare compiles every statement that writes. It must be done before the
+// first transaction: that takes the only connection.
+func (s *Store) prepare(ctx context.Context) error {
+	s.stmts = make(map[string]*sql.Stmt, len(writeStatements))
+	for _, text := range writeStatements {
+		stmt, err := s.writer.PrepareContext(ctx, text)
+		if err != nil {
+			return err
+		}
+		s.stmts[text] = stmt
+	}
+	return nil
+}
+
+// Close ends all use of the store. The last process to close folds the WAL
+// into the file.
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	err := s.reader.Close()
+	if e := s.writer.Close(); e != nil {
+		err = e
+	}
+	return fail("closing of the store", err)
+}
+
+// transaction is one write.
+type transaction struct {
+	tx    *sql.Tx
+	stmts map[string]*sql.Stmt
+}
+
+func (t transaction) exec(ctx context.Context, statement string, args ...any) (rows int64, err error) {
+	res, err := t.tx.StmtContext(ctx, t.stmts[statement]).ExecContext(ctx, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+func (t transaction) row(ctx context.Context, statement string, args ...any) *sql.Row {
+	return t.tx.StmtContext(ctx, t.stmts[statement]).QueryRowContext(ctx, args...)
+}
+
+func (t transaction) rows(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
+	return t.tx.StmtContext(ctx, t.stmts[statement]).QueryContext(ctx, args...)
+}
+
+// write runs f in one transaction: all of it is committed, or nothing.
+func (s *Store) write(ctx context.Context, operation string, f func(transaction) error) error {
+	if s.closed.Load() {
+		return fail(operation, errClosed)
+	}
+	tx, err := s.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return fail(operation, err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := f(transaction{tx, s.stmts}); err != nil {
+		return fail(operation, err)
+	}
+	return fail(operation, tx.Commit())
+}
+
+// read runs a query and hands each of its rows to scan.
+func (s *Store) read(ctx context.Context, operation, query string, args []any, scan func(row) error) error {
+	if s.closed.Load() {
+		return fail(operation, errClosed)
+	}
+	rows, err := s.reader.QueryContext(ctx, query, args...)
+	if err != nil {
+		return fail(operation, err)
+	}
+	return fail(operation, each(rows, scan))
+}
+
+// row is what [sql.Row] and [sql.Rows] have in common.
+type row interface{ Scan(dest ...any) error }
+
+func each(rows *sql.Rows, scan func(row) error) error {
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// Times are integers: microseconds since 1970, UTC.
+
+func micros(t time.Time) int64 { return t.UnixMicro() }
+
+func fromMicros(n int64) time.Time { return time.UnixMicro(n).UTC() }
+
+func nullMicros(t *time.Time) sql.NullInt64 {
+	if t == nil {
+		return sql.NullInt64{}
+	}
+	return sql.NullInt64{Int64: micros(*t), Valid: true}
+}
+
+func fromNullMicros(n sql.NullInt64) *time.Time {
+	if !n.Valid {
+		return nil
+	}
+	t := fromMicros(n.Int64)
+	return &t
+}

@@ -1,0 +1,13 @@
+package sqlite
+
+// writeStatements are all statements that run inside a write, the queries
+// among them included.
+var writeStatements = []string{
+	selectHead, selectStanding, selectOwnLast, supersedeTail, insertEvent,
+	insertRun, updateRun,
+	insertGate, selectGate, updateGate, deleteGates, selectReopened,
+	selectEffect, insertEffect, countAttempt, settleEffect, markUnknown,
+	insertModelCall, selectModelCall,
+	insertBlob,
+	upsertDeployment,
+}

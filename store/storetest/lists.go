@@ -1,0 +1,127 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"interlock/agent"
+	"interlock/store"
+)
+
+var listTests = []contract{
+	{"events are read in pages", func(t *testing.T, s store.Store) {
+		ctx, h := context.Background(), NewHistory(t, "acme", "1", "r1").Say(9, "hi")
+		appendAll(t, s, h)
+		var all []agent.Event
+		for from := int64(1); ; {
+			page, err := s.Events(ctx, "acme", h.Ref.Address, from, 4)
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(page), 4)
+			if len(page) == 0 {
+				break
+			}
+			all, from = append(all, page...), page[len(page)-1].Seq+1
+		}
+		require.Equal(t, h.Events, all)
+		tail, err := s.Events(ctx, "acme", h.Ref.Address, 9, 0)
+		require.NoError(t, err)
+		require.Equal(t, h.Events[8:], tail)
+	}},
+	{"an unknown run has no events and no branches", func(t *testing.T, s store.Store) {
+		events, err := s.Events(context.Background(), "acme", "acme/refund/none", 1, 0)
+		require.NoError(t, err)
+		require.Empty(t, events)
+		branches, err := s.Branches(context.Background(), "acme", "acme/refund/none")
+		require.NoError(t, err)
+		require.Empty(t, branches)
+	}},
+	{"runs are listed newest first, in pages, also those of one instant", func(t *testing.T, s store.Store) {
+		var want []string
+		for i := range 7 {
+			h := NewHistoryOf(t, "acme", fmt.Sprint("r", i), Epoch.Add(time.Duration(i/3)*time.Second), agent.StartedData{Agent: "refund", Key: fmt.Sprint(i)})
+			appendAll(t, s, h)
+			want = append([]string{h.Ref.Address}, want...)
+		}
+		var got []string
+		f := store.RunFilter{Limit: 2}
+		for {
+			page, err := s.RunRows(context.Background(), "acme", f)
+			require.NoError(t, err)
+			if len(page) == 0 {
+				break
+			}
+			for _, r := range page {
+				got = append(got, r.Address)
+			}
+			f.After = page[len(page)-1].Cursor
+		}
+		require.Equal(t, want, got)
+		_, err := s.RunRows(context.Background(), "acme", store.RunFilter{After: "no cursor!"})
+		requireCode(t, agent.CodeInvalid, err)
+	}},
+	{"runs are narrowed by agent, status and user", func(t *testing.T, s store.Store) {
+		for i, r := range []struct {
+			agent, user string
+			status      agent.RunStatus
+		}{{"refund", "ann", agent.RunRunning}, {"refund", "bob", agent.RunWaiting}, {"triage", "ann", agent.RunWaiting}} {
+			h := NewHistoryOf(t, "acme", fmt.Sprint("r", i), Epoch, agent.StartedData{Agent: r.agent, Key: fmt.Sprint(i), User: r.user})
+			h.Head.Status = r.status
+			appendAll(t, s, h)
+		}
+		for _, c := range []struct {
+			filter store.RunFilter
+			want   []string
+		}{
+			{store.RunFilter{Agent: "refund"}, []string{"acme/refund/1", "acme/refund/0"}},
+			{store.RunFilter{Status: agent.RunWaiting}, []string{"acme/triage/2", "acme/refund/1"}},
+			{store.RunFilter{User: "ann"}, []string{"acme/triage/2", "acme/refund/0"}},
+			{store.RunFilter{User: "ann", Agent: "refund", Status: agent.RunRunning}, []string{"acme/refund/0"}},
+			{store.RunFilter{User: "nobody"}, nil},
+			{store.RunFilter{Limit: 100_000}, []string{"acme/triage/2", "acme/refund/1", "acme/refund/0"}},
+		} {
+			rows, err := s.RunRows(context.Background(), "acme", c.filter)
+			require.NoError(t, err)
+			var got []string
+			for _, r := range rows {
+				got = append(got, r.Address)
+			}
+			require.Equal(t, c.want, got, "%+v", c.filter)
+		}
+	}},
+	{"gates are listed oldest first and narrowed", func(t *testing.T, s store.Store) {
+		a := NewHistory(t, "acme", "1", "r1").Open("1.1", "refunds", "it's").Open("1.2").CloseGate("1.2", agent.GateAnswered)
+		b := NewHistoryOf(t, "acme", "r2", Epoch.Add(-time.Hour), agent.StartedData{Agent: "triage", Key: "2"}).Open("1.1", "nurses", "refunds")
+		appendAll(t, s, a)
+		appendAll(t, s, b)
+		for _, c := range []struct {
+			filter store.GateFilter
+			want   []string
+		}{
+			{store.GateFilter{}, []string{"acme/triage/2 1.1", "acme/refund/1 1.1", "acme/refund/1 1.2"}},
+			{store.GateFilter{Limit: 1}, []string{"acme/triage/2 1.1"}},
+			{store.GateFilter{Address: a.Ref.Address}, []string{"acme/refund/1 1.1", "acme/refund/1 1.2"}},
+			{store.GateFilter{Agent: "triage"}, []string{"acme/triage/2 1.1"}},
+			{store.GateFilter{Role: "refunds"}, []string{"acme/triage/2 1.1", "acme/refund/1 1.1"}},
+			{store.GateFilter{Role: "it's"}, []string{"acme/refund/1 1.1"}},
+			{store.GateFilter{Role: "refund"}, nil},
+			{store.GateFilter{Status: agent.GateAnswered}, []string{"acme/refund/1 1.2"}},
+			{store.GateFilter{Status: agent.GateOpen, Role: "refunds", Agent: "refund"}, []string{"acme/refund/1 1.1"}},
+		} {
+			var got []string
+			for _, r := range gateRows(t, s, "acme", c.filter) {
+				got = append(got, r.Address+" "+r.Gate.ID)
+			}
+			require.Equal(t, c.want, got, "%+v", c.filter)
+		}
+	}},
+}
+
+func decode(t testing.TB, e agent.Event, into any) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal(e.Data, into))
+}

@@ -1,0 +1,119 @@
+package storetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"interlock/agent"
+	"interlock/store"
+)
+
+var projectionTests = []contract{
+	{"the run's row says what its start and the newest head say", func(t *testing.T, s store.Store) {
+		h := NewHistory(t, "acme", "1", "r1").Say(2, "hi")
+		h.Head = agent.Head{Status: agent.RunWaiting, Reason: "user", Phase: "collect", Turn: 3}
+		appendAll(t, s, h)
+		row := runRow(t, s, h)
+		require.NotEmpty(t, row.Cursor)
+		row.Cursor = ""
+		require.Equal(t, store.RunRow{Tenant: "acme", Address: h.Ref.Address, FirstRunID: "r1", Agent: "refund", Key: "1", Version: 1,
+			User: "ann", Head: h.Head, Body: "body-1", Seq: 3, StartedAt: Epoch, UpdatedAt: Epoch.Add(2 * time.Second)}, row)
+	}},
+	{"an older head does not count", func(t *testing.T, s store.Store) {
+		ctx, h := context.Background(), NewHistory(t, "acme", "1", "r1").Say(3, "hi")
+		older := h.Batch(1, 2)
+		h.Head = agent.Head{Status: agent.RunPaused, Reason: "operator", Phase: "pay", Turn: 7}
+		appendAll(t, s, h)
+		require.NoError(t, s.Append(ctx, h.Ref, older))
+		require.Equal(t, h.Head, runRow(t, s, h).Head)
+		h.Head = agent.Head{Status: agent.RunRunning, Phase: "pay", Turn: 7}
+		require.NoError(t, s.Append(ctx, h.Ref, h.Batch(4, 4)))
+		require.Equal(t, h.Head, runRow(t, s, h).Head, "a batch that reaches the newest event")
+	}},
+	{"an end is on the row, and goes when it is superseded", func(t *testing.T, s store.Store) {
+		ctx, h := context.Background(), NewHistory(t, "acme", "1", "r1").Say(2, "hi")
+		h.Add(agent.EventCompleted, agent.EndedData{Reason: "done"})
+		h.Head = agent.Head{Status: agent.RunCompleted, Phase: "done", Turn: 2}
+		appendAll(t, s, h)
+		row := runRow(t, s, h)
+		require.NotNil(t, row.EndedAt)
+		require.Equal(t, Epoch.Add(3*time.Second), *row.EndedAt)
+		r2 := h.Reset("r2", 2).Say(1, "otherwise")
+		r2.Head = agent.Head{Status: agent.RunRunning, Phase: "collect", Turn: 2}
+		require.NoError(t, s.Append(ctx, r2.Ref, r2.Batch(3, 3)))
+		row = runRow(t, s, h)
+		require.Nil(t, row.EndedAt)
+		require.Equal(t, r2.Head, row.Head)
+	}},
+	{"a gate's row is the gate, open and closed", func(t *testing.T, s store.Store) {
+		ctx, h := context.Background(), NewHistory(t, "acme", "1", "r1").Open("1.1", "refunds")
+		appendAll(t, s, h)
+		var opened agent.GateOpenedData
+		decode(t, h.Events[1], &opened)
+		require.Equal(t, []store.GateRow{{Address: h.Ref.Address, Agent: "refund", Gate: opened.Gate}}, gateRows(t, s, "acme", store.GateFilter{}))
+		require.Equal(t, awkward, opened.Gate.Args.String())
+
+		h.CloseGate("1.1", agent.GateApproved)
+		require.NoError(t, s.Append(ctx, h.Ref, h.Batch(2, 3)))
+		want, closedAt := opened.Gate, h.Events[2].At
+		want.Status, want.Reason, want.Verdict, want.Verified, want.ClosedAt = agent.GateApproved, "seen & <checked>", "approve", true, &closedAt
+		want.By = &agent.Principal{Subject: "rita", Roles: []string{"refunds"}}
+		require.Equal(t, []store.GateRow{{Address: h.Ref.Address, Agent: "refund", Gate: want}}, gateRows(t, s, "acme", store.GateFilter{}))
+	}},
+	{"gates opened and closed in one batch", func(t *testing.T, s store.Store) {
+		h := NewHistory(t, "acme", "1", "r1").Open("1.1").CloseGate("1.1", agent.GateVoid).Open("1.2").CloseGate("no such gate", agent.GateVoid)
+		appendAll(t, s, h)
+		require.Equal(t, map[string]agent.GateStatus{"1.1": agent.GateVoid, "1.2": agent.GateOpen}, gateStatuses(t, s))
+	}},
+	{"after a supersede the gates are what the live events say", func(t *testing.T, s store.Store) {
+		ctx, h := context.Background(), NewHistory(t, "acme", "1", "r1").Open("1.1", "refunds").Open("1.2").CloseGate("1.2", agent.GateApproved)
+		h.CloseGate("1.1", agent.GateRejected).Open("2.1").CloseGate("2.1", agent.GateExpired) // 5, 6, 7
+		appendAll(t, s, h)
+		r2 := h.Reset("r2", 4).Say(1, "otherwise").Open("2.2")
+		require.NoError(t, s.Append(ctx, r2.Ref, r2.Batch(4, 6)))
+		require.Equal(t, map[string]agent.GateStatus{"1.1": agent.GateOpen, "1.2": agent.GateApproved, "2.2": agent.GateOpen}, gateStatuses(t, s))
+		var opened agent.GateOpenedData
+		decode(t, h.Events[1], &opened)
+		require.Equal(t, opened.Gate, gateRows(t, s, "acme", store.GateFilter{Role: "refunds"})[0].Gate, "as it was when it opened")
+
+		r3 := h.Reset("r3", 1).Say(1, "from the start").Open("1.1")
+		require.NoError(t, s.Append(ctx, r3.Ref, r3.Batch(2, 3)))
+		require.Equal(t, map[string]agent.GateStatus{"1.1": agent.GateOpen}, gateStatuses(t, s))
+	}},
+	{"a refused batch leaves run and gates as they are", func(t *testing.T, s store.Store) {
+		h := NewHistory(t, "acme", "1", "r1").Open("1.1")
+		appendAll(t, s, h)
+		before := runRow(t, s, h)
+		other := h.Reset("r1", 1).CloseGate("1.1", agent.GateVoid).Open("1.2")
+		other.Head.Status = agent.RunPaused
+		requireRefusal(t, store.Diverged, s.Append(context.Background(), other.Ref, other.Batch(2, 3)))
+		require.Equal(t, before, runRow(t, s, h))
+		require.Equal(t, map[string]agent.GateStatus{"1.1": agent.GateOpen}, gateStatuses(t, s))
+	}},
+}
+
+func runRow(t testing.TB, s store.Store, h *History) store.RunRow {
+	t.Helper()
+	row, err := s.RunRow(context.Background(), h.Ref.Tenant, h.Ref.Address)
+	require.NoError(t, err)
+	return row
+}
+
+func gateRows(t testing.TB, s store.Store, tenant string, f store.GateFilter) []store.GateRow {
+	t.Helper()
+	rows, err := s.GateRows(context.Background(), tenant, f)
+	require.NoError(t, err)
+	return rows
+}
+
+func gateStatuses(t testing.TB, s store.Store) map[string]agent.GateStatus {
+	t.Helper()
+	all := map[string]agent.GateStatus{}
+	for _, r := range gateRows(t, s, "acme", store.GateFilter{}) {
+		all[r.Gate.ID] = r.Gate.Status
+	}
+	return all
+}

@@ -1,0 +1,86 @@
+// Package storetest is the contract of package store as tests. Every driver
+// runs through it; what only one driver can do is tested beside that driver.
+package storetest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"interlock/agent"
+	"interlock/store"
+)
+
+// Run holds a driver to the contract. open gives an empty store of its own to
+// each test, and closes it at the test's end.
+func Run(t *testing.T, open func(t *testing.T) store.Store) {
+	for _, group := range []struct {
+		name  string
+		tests []contract
+	}{
+		{"journal", journalTests},
+		{"branches", branchTests},
+		{"identity", identityTests},
+		{"projections", projectionTests},
+		{"lists", listTests},
+		{"ledger", ledgerTests},
+		{"model calls", modelCallTests},
+		{"blobs", blobTests},
+		{"deployments", deploymentTests},
+		{"edges", edgeTests},
+		{"tenants", tenantTests},
+	} {
+		for _, c := range group.tests {
+			t.Run(group.name+"/"+c.name, func(t *testing.T) { c.test(t, open(t)) })
+		}
+	}
+}
+
+// contract is one promise of the store.
+type contract struct {
+	name string
+	test func(t *testing.T, s store.Store)
+}
+
+// awkward is JSON that careless storage changes: integers beyond 2^53, what
+// encoding/json escapes, characters beyond the BMP, an escaped backslash
+// before u0000, numbers beyond int64 and with an exponent.
+const awkward = `{"big":9007199254740993,"emoji":"👩‍🚀🦊","huge":123456789012345678901234567890,"markup":"<a href=\"x\">&amp;</a>",` +
+	`"min":-9223372036854775808,"small":1e-9,"text":"\\u0000 \u0001\t\n"}`
+
+// canonical is canonical JSON of a text.
+func canonical(t testing.TB, text string) agent.JSON {
+	t.Helper()
+	j, err := agent.Canonical([]byte(text))
+	require.NoError(t, err)
+	return j
+}
+
+func requireCode(t testing.TB, want agent.Code, err error) {
+	t.Helper()
+	require.Error(t, err)
+	require.Equal(t, want, agent.ErrorCode(err), "%v", err)
+}
+
+func requireRefusal(t testing.TB, want store.RefusalKind, err error) *store.Refusal {
+	t.Helper()
+	var r *store.Refusal
+	require.ErrorAs(t, err, &r)
+	require.Equal(t, want, r.Kind, "%v", err)
+	require.NotEmpty(t, r.Message)
+	return r
+}
+
+// requireEvents holds the journal to exactly these events, byte for byte.
+func requireEvents(t testing.TB, s store.Store, r *History) {
+	t.Helper()
+	got, err := s.Events(context.Background(), r.Ref.Tenant, r.Ref.Address, 1, 0)
+	require.NoError(t, err)
+	require.Equal(t, r.Events, got)
+}
+
+func appendAll(t testing.TB, s store.Store, r *History) {
+	t.Helper()
+	require.NoError(t, s.Append(context.Background(), r.Ref, r.Batch(1, r.Last())))
+}
