@@ -31,11 +31,13 @@ func applyStepStarted(r *Run, e Event, d StepStartedData) {
 	}
 }
 
+// ordinal raises the number of the next call with this effect; it never falls,
+// or a later call could take the key of one that happened.
 func (r *Run) ordinal(effect string, n int) {
 	if r.Ordinals == nil {
 		r.Ordinals = map[string]int{}
 	}
-	r.Ordinals[effect] = n
+	r.Ordinals[effect] = max(r.Ordinals[effect], n)
 }
 
 func (r *Run) resume(e Event) {
@@ -141,7 +143,7 @@ func applyGateClosed(r *Run, e Event, d GateClosedData) {
 func applyTrimmed(r *Run, _ Event, d TrimmedData) {
 	for _, id := range d.Results {
 		if s := r.step(id); s != nil && len(s.Result) > 0 {
-			s.Result, s.Archived = nil, true
+			s.Archived, s.Result = len(s.Result), nil
 			r.Trimmed.Results++
 		}
 	}

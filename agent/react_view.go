@@ -15,8 +15,11 @@ func (m *Machine) view() View {
 		}
 	}
 	for _, s := range r.Steps {
-		if s.Status == StepRunning || s.Status == StepInDoubt {
+		switch s.Status {
+		case StepRunning:
 			v.Running = append(v.Running, s.ID)
+		case StepInDoubt:
+			v.InDoubt = append(v.InDoubt, s.ID)
 		}
 	}
 	room := r.Limits.View - len(mustEncode(v))
@@ -126,22 +129,24 @@ func (m *Machine) viewAnswer(c ProposedCall) ViewItem {
 		return item
 	}
 	done := c.Status == string(StepDone)
-	return ViewItem{Step: c.Step, Tool: c.Tool, Status: c.Status, Text: text, Omitted: done && c.Step != ""}
+	return ViewItem{Step: c.Step, Tool: c.Tool, Status: c.Status, Text: text, Omitted: done && c.Step != "" && c.Tool != CallAsk && c.Tool != CallMove}
 }
 
 // viewItem is a step's end with its result: whole, or its marked beginning, or
 // a note that it was archived.
 func (m *Machine) viewItem(s *Step) ViewItem {
-	item := ViewItem{Step: s.ID, Tool: s.Tool, Status: string(s.Status), Text: s.Reason, Omitted: s.Archived}
+	item := ViewItem{Step: s.ID, Tool: s.Tool, Status: string(s.Status), Text: s.Reason, Omitted: s.Archived > 0, Bytes: s.Archived}
 	if s.Status == StepWaiting {
 		item.Text = m.run.waitingText(s.ID)
 	}
-	switch {
+	switch active := m.run.Limits.Active; {
 	case len(s.Result) == 0:
-	case len(s.Result) <= m.run.Limits.Active:
+	case len(s.Result) <= active:
 		item.Result = s.Result
+	case s.Whole != nil:
+		item.Omitted = true // a part of what Keep made would be read on in another text
 	default:
-		item.Part, item.Bytes = head(s.Result.String(), m.run.Limits.Active*3/4), len(s.Result)
+		item.Part, item.Bytes = head(s.Result.String(), active*3/4), len(s.Result)
 	}
 	if s.Whole != nil {
 		item.Bytes = s.Whole.Bytes

@@ -278,7 +278,7 @@ type Step struct {
 	Ordinal  int        `json:"ordinal,omitempty"`
 	Result   JSON       `json:"result,omitempty"`
 	Whole    *Blob      `json:"whole,omitempty"`    // where Result is what Keep made of more
-	Archived bool       `json:"archived,omitempty"` // Result was trimmed; the journal has it
+	Archived int        `json:"archived,omitempty"` // bytes of a Result that was trimmed; the journal has it
 }
 
 // StepSource says who made the call.

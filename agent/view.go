@@ -15,10 +15,11 @@ type View struct {
 	Provenance map[string]ViewField `json:"provenance,omitempty"`
 	Facts      []Fact               `json:"facts,omitempty"`
 	Rulings    []ViewRuling         `json:"rulings,omitempty"`
-	Waiting    []ViewGate           `json:"waiting,omitempty"` // open gates
-	Running    []string             `json:"running,omitempty"` // steps whose outcome comes later
-	Turns      []ViewTurn           `json:"turns,omitempty"`   // recent, oldest first; the last has no proposal
-	Earlier    Trimmed              `json:"earlier,omitzero"`  // what is no longer shown
+	Waiting    []ViewGate           `json:"waiting,omitempty"`  // open gates
+	Running    []string             `json:"running,omitempty"`  // steps whose outcome comes later
+	InDoubt    []string             `json:"in_doubt,omitempty"` // steps of which a person must find out whether they happened
+	Turns      []ViewTurn           `json:"turns,omitempty"`    // recent, oldest first; the last has no proposal
+	Earlier    Trimmed              `json:"earlier,omitzero"`   // what is no longer shown
 	Left       Left                 `json:"left"`
 }
 
@@ -58,7 +59,7 @@ type ViewTurn struct {
 	Cut     string     `json:"cut,omitempty"`
 	Model   string     `json:"model,omitempty"`
 	Opaque  JSON       `json:"opaque,omitempty"`
-	Results []ViewItem `json:"results,omitempty"` // of its Enter steps
+	Results []ViewItem `json:"results,omitempty"` // of the steps that Opening tells of
 }
 
 // ViewCall is one call of a proposal with its one answer.
@@ -79,7 +80,7 @@ type ViewItem struct {
 	Text    string `json:"text,omitempty"`
 	Result  JSON   `json:"result,omitempty"`
 	Part    string `json:"part,omitempty"`    // the first bytes of a result too large to be shown
-	Bytes   int    `json:"bytes,omitempty"`   // of the whole, where Part or Omitted is set
+	Bytes   int    `json:"bytes,omitempty"`   // of the whole, where it is not Result itself
 	Omitted bool   `json:"omitted,omitempty"` // read_result has it
 }
 

@@ -252,3 +252,30 @@ func TestClock(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, at.UTC().Truncate(time.Microsecond), e.ClaimedAt)
 }
+
+// Whenever a write is cut short, it is all there or not at all, and the store
+// goes on.
+func TestContextThatEndsDuringAWrite(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "store.db"), nil)
+	h := storetest.NewHistory(t, "acme", "1", "r1")
+	require.NoError(t, appendAll(s, h))
+	cut := 0
+	for i := range 60 {
+		stands := h.Last()
+		h.Say(8, strings.Repeat("hi", 500))
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i*25)*time.Microsecond)
+		err := s.Append(ctx, h.Ref, h.Batch(stands+1, h.Last()))
+		cancel()
+		events, e := s.Events(context.Background(), "acme", h.Ref.Address, stands+1, 0)
+		require.NoError(t, e)
+		if err != nil {
+			cut++
+			requireCode(t, agent.CodeUnavailable, err)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Contains(t, []int{0, 8}, len(events))
+			require.NoError(t, s.Append(context.Background(), h.Ref, h.Batch(stands+1, h.Last())), "again")
+		}
+	}
+	require.Positive(t, cut)
+	requireEvents(t, s, h)
+}

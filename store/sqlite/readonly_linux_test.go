@@ -51,10 +51,10 @@ func TestReadOnly(t *testing.T) {
 		return err
 	}
 	require.NoError(t, os.Chmod(path, 0o444))
-	requireCode(t, agent.CodeUnavailable, tryOpen(), "opening of "+path, "write")
+	requireCode(t, agent.CodeUnavailable, tryOpen(), "opening of "+path, "the database is read-only: give", "write access")
 	require.NoError(t, os.Chmod(path, 0o666))
 	require.NoError(t, os.Chmod(dir, 0o555))
-	requireCode(t, agent.CodeUnavailable, tryOpen(), "opening of "+path, "directory")
+	requireCode(t, agent.CodeUnavailable, tryOpen(), "opening of "+path, "the database is read-only: give", "its directory")
 	require.NoError(t, os.Chmod(dir, 0o777))
 	require.NoError(t, tryOpen())
 	requireEvents(t, open(t, path, nil), h)

@@ -10,6 +10,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -176,10 +177,13 @@ func (s *Store) write(ctx context.Context, operation string, f func(transaction)
 		return fail(operation, err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	if err := f(transaction{tx, s.stmts}); err != nil {
-		return fail(operation, err)
+	if err = f(transaction{tx, s.stmts}); err == nil {
+		err = tx.Commit()
 	}
-	return fail(operation, tx.Commit())
+	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
+		err = ctx.Err() // database/sql ended the transaction when the context did
+	}
+	return fail(operation, err)
 }
 
 // read runs a query and hands each of its rows to scan.

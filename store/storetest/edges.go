@@ -47,7 +47,7 @@ func writes(s store.Store, t testing.TB) map[string]func(ctx context.Context, te
 	}
 }
 
-// ready makes what the writes that settle need, and tells that nothing else is there.
+// ready makes the claims that the writes settle and mark.
 func ready(t testing.TB, s store.Store) {
 	for _, key := range []string{"k2", "k3"} {
 		_, _, err := s.Claim(context.Background(), claim("acme", key))
