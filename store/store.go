@@ -93,6 +93,9 @@ type Ledger interface {
 	// MarkUnknown records that an attempt ended without anyone knowing whether
 	// the effect happened. Settled rows stay as they are.
 	MarkUnknown(ctx context.Context, tenant, key, reason string) error
+	// Release records that the attempt which claimed the key last certainly had
+	// no effect. Settled rows stay as they are.
+	Release(ctx context.Context, tenant, key string) error
 	// Effect is the row of a key; CodeNotFound where there is none.
 	Effect(ctx context.Context, tenant, key string) (Effect, error)
 	// Effects lists a run's rows, oldest first.
@@ -136,10 +139,15 @@ type Effect struct {
 	Claim
 	Outcome
 	Attempts  int
+	Released  int       // attempts that certainly had no effect
 	Unknown   bool      // an attempt ended without a known outcome; stays when settled
 	ClaimedAt time.Time // by the first attempt
 	SettledAt *time.Time
 }
+
+// Open reports whether an attempt may have had the effect without anyone
+// knowing: one that ended unknown, one that died, or one that runs now.
+func (e Effect) Open() bool { return e.Status == EffectClaimed && e.Attempts > e.Released }
 
 // ModelCalls records answers as soon as a provider has given them, so that a
 // retry after that point reuses the answer.

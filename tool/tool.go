@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"sync/atomic"
 	"time"
 
 	"interlock/agent"
@@ -37,6 +38,8 @@ type Tool[S, A, R any] struct {
 	db   *sql.DB
 	run  func(ctx context.Context, key Key, tx *sql.Tx, args A) (R, error)
 	keep func(R) any
+
+	installed atomic.Bool // the table interlock_effects stands
 }
 
 // Gate is a tool's policy with its arguments decoded; see [agent.GateSpec].

@@ -11,14 +11,15 @@ import (
 
 const (
 	effectColumns = `tenant, key, address, scope, agent, version, tool, kind, step, ordinal, args,
-  status, result, whole_ref, whole_bytes, reason, attempts, unknown, claimed_at, settled_at`
+  status, result, whole_ref, whole_bytes, reason, attempts, released, unknown, claimed_at, settled_at`
 	selectEffect = `SELECT ` + effectColumns + ` FROM effects WHERE tenant = ? AND key = ?`
 	insertEffect = `INSERT INTO effects (tenant, key, address, scope, agent, version, tool, kind, step, ordinal, args, claimed_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, key) DO NOTHING`
 	countAttempt = `UPDATE effects SET attempts = attempts + 1 WHERE tenant = ? AND key = ? AND status = 'claimed'`
 	settleEffect = `UPDATE effects SET status = ?, result = ?, whole_ref = ?, whole_bytes = ?, reason = ?, settled_at = ?
 WHERE tenant = ? AND key = ? AND status = 'claimed'`
-	markUnknown = `UPDATE effects SET unknown = 1, reason = ? WHERE tenant = ? AND key = ? AND status = 'claimed'`
+	markUnknown   = `UPDATE effects SET unknown = 1, reason = ? WHERE tenant = ? AND key = ? AND status = 'claimed'`
+	releaseEffect = `UPDATE effects SET released = released + 1 WHERE tenant = ? AND key = ? AND status = 'claimed' AND released < attempts`
 )
 
 // Claim implements [store.Ledger].
@@ -81,8 +82,22 @@ func (s *Store) MarkUnknown(ctx context.Context, tenant, key, reason string) err
 	if err := errors.Join(store.CheckNamed("tenant", tenant, "key", key), store.CheckText("reason", reason)); err != nil {
 		return fail(operation, err)
 	}
+	return s.mark(ctx, operation, tenant, key, markUnknown, reason, tenant, key)
+}
+
+// Release implements [store.Ledger].
+func (s *Store) Release(ctx context.Context, tenant, key string) error {
+	operation := "release of effect " + key
+	if err := store.CheckNamed("tenant", tenant, "key", key); err != nil {
+		return fail(operation, err)
+	}
+	return s.mark(ctx, operation, tenant, key, releaseEffect, tenant, key)
+}
+
+// mark changes a claimed row; a settled one stays, and that is no error.
+func (s *Store) mark(ctx context.Context, operation, tenant, key, statement string, args ...any) error {
 	return s.write(ctx, operation, func(t transaction) error {
-		marked, err := t.exec(ctx, markUnknown, reason, tenant, key)
+		marked, err := t.exec(ctx, statement, args...)
 		if err != nil || marked == 1 {
 			return err
 		}
@@ -138,7 +153,7 @@ func scanEffect(r row) (e store.Effect, err error) {
 	var size, settled sql.NullInt64
 	var claimed int64
 	err = r.Scan(&e.Tenant, &e.Key, &e.Address, &e.Scope, &e.Agent, &e.Version, &e.Tool, &e.Kind, &e.Step, &e.Ordinal, &args,
-		&e.Status, &result, &ref, &size, &e.Reason, &e.Attempts, &e.Unknown, &claimed, &settled)
+		&e.Status, &result, &ref, &size, &e.Reason, &e.Attempts, &e.Released, &e.Unknown, &claimed, &settled)
 	if err != nil {
 		return e, err
 	}

@@ -6,7 +6,7 @@ var writeStatements = []string{
 	selectHead, selectStanding, selectOwnLast, supersedeTail, insertEvent,
 	insertRun, updateRun,
 	insertGate, selectGate, updateGate, deleteGates, selectReopened,
-	selectEffect, insertEffect, countAttempt, settleEffect, markUnknown,
+	selectEffect, insertEffect, countAttempt, settleEffect, markUnknown, releaseEffect,
 	insertModelCall, selectModelCall,
 	insertBlob,
 	upsertDeployment,

@@ -135,6 +135,26 @@ var ledgerTests = []contract{
 		require.Equal(t, applied, e.Outcome)
 		require.True(t, e.Unknown, "it was so")
 	}},
+	{"an attempt that had no effect is released; one that died is not", func(t *testing.T, s store.Store) {
+		ctx := context.Background()
+		e, _, err := s.Claim(ctx, claim("acme", "k"))
+		require.NoError(t, err)
+		require.True(t, e.Open())
+		require.NoError(t, s.Release(ctx, "acme", "k"))
+		require.False(t, effect(t, s, "acme", "k").Open())
+		require.NoError(t, s.Release(ctx, "acme", "k"), "a repeat is no error")
+		require.Equal(t, 1, effect(t, s, "acme", "k").Released)
+		for range 2 { // of two more attempts one is released, one dies
+			_, _, err = s.Claim(ctx, claim("acme", "k"))
+			require.NoError(t, err)
+		}
+		require.NoError(t, s.Release(ctx, "acme", "k"))
+		require.True(t, effect(t, s, "acme", "k").Open())
+		require.NoError(t, s.Settle(ctx, "acme", "k", applied))
+		require.NoError(t, s.Release(ctx, "acme", "k"), "a settled row stays")
+		require.Equal(t, applied, effect(t, s, "acme", "k").Outcome)
+		requireCode(t, agent.CodeNotFound, s.Release(ctx, "acme", "none"))
+	}},
 	{"a run's effects, oldest first", func(t *testing.T, s store.Store) {
 		for _, key := range []string{"k3", "k1", "k2"} {
 			_, _, err := s.Claim(context.Background(), claim("acme", key))

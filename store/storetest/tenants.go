@@ -56,6 +56,7 @@ var tenantTests = []contract{
 		requireCode(t, agent.CodeNotFound, err)
 		requireCode(t, agent.CodeNotFound, s.Settle(ctx, stranger, "k", applied))
 		requireCode(t, agent.CodeNotFound, s.MarkUnknown(ctx, stranger, "k", "lost"))
+		requireCode(t, agent.CodeNotFound, s.Release(ctx, stranger, "k"))
 		requireFilled(t, s, "acme", 0)
 	}},
 	{"no method works without a tenant", func(t *testing.T, s store.Store) {
@@ -64,6 +65,7 @@ var tenantTests = []contract{
 			"claim":        func() error { _, _, err := s.Claim(ctx, claim("", "k")); return err },
 			"settle":       func() error { return s.Settle(ctx, "", "k", applied) },
 			"mark":         func() error { return s.MarkUnknown(ctx, "", "k", "lost") },
+			"release":      func() error { return s.Release(ctx, "", "k") },
 			"effect":       func() error { _, err := s.Effect(ctx, "", "k"); return err },
 			"effects":      func() error { _, err := s.Effects(ctx, "", "a"); return err },
 			"record":       func() error { _, err := s.RecordModelCall(ctx, modelCall("", "m")); return err },

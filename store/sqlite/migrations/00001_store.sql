@@ -95,6 +95,7 @@ CREATE TABLE effects (
   whole_bytes INTEGER,
   reason      TEXT    NOT NULL DEFAULT '',
   attempts    INTEGER NOT NULL DEFAULT 1,
+  released    INTEGER NOT NULL DEFAULT 0 CHECK (released <= attempts),
   unknown     INTEGER NOT NULL DEFAULT 0,
   claimed_at  INTEGER NOT NULL,
   settled_at  INTEGER,

@@ -1,0 +1,216 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"interlock/agent"
+)
+
+// Runner runs one attempt of a tool under its effect's protocol. Every [Tool]
+// is one; activities find it through [RunnerOf].
+type Runner interface {
+	// Attempt claims, runs and settles. Its error is a [*Failure], which says
+	// what is known. ctx bounds the attempt; what is known after it has ended
+	// is still recorded.
+	Attempt(ctx context.Context, t agent.Task, p Ports) (Result, error)
+	// Standing is the result of an effect that has happened; ok is false where
+	// it has not, or nobody knows.
+	Standing(ctx context.Context, t agent.Task, p Ports) (r Result, ok bool, err error)
+}
+
+// RunnerOf finds a tool's runner in a definition.
+func RunnerOf(def *agent.Definition, name string) (Runner, bool) {
+	info, ok := def.Tool(name)
+	if !ok {
+		return nil, false
+	}
+	r, ok := info.Source.(Runner)
+	return r, ok
+}
+
+// Ports are what the protocol needs of the outside. They are bound to one run.
+type Ports struct {
+	Ledger Ledger
+	// Keep stores a whole result of which the run keeps a part.
+	Keep func(ctx context.Context, whole []byte) (agent.Blob, error)
+}
+
+// Ledger is the durable record of one run's effects, by [agent.Task].Key.
+type Ledger interface {
+	// Claim inserts the key's row, or counts another attempt.
+	Claim(ctx context.Context, t agent.Task) (Row, error)
+	// Settle ends the claim for good.
+	Settle(ctx context.Context, t agent.Task, o Settlement) error
+	// Unknown records that the attempt ended without a known outcome.
+	Unknown(ctx context.Context, t agent.Task, reason string) error
+	// Release records that the attempt certainly had no effect.
+	Release(ctx context.Context, t agent.Task) error
+	// Row is the key's row; nil where there is none.
+	Row(ctx context.Context, t agent.Task) (*Row, error)
+}
+
+// Row is the ledger's knowledge of one effect.
+type Row struct {
+	Settled *Settlement // nil: claimed
+	// Open reports whether an earlier attempt may have had the effect.
+	Open bool
+}
+
+// Settlement is how an effect ended.
+type Settlement struct {
+	Refused string // why the other side refused it for good; "" when it happened
+	Result  Result
+}
+
+// Result is what a run gets of a tool.
+type Result struct {
+	JSON  agent.JSON
+	Whole *agent.Blob // where JSON is what Keep made of it
+	// TooLarge is the result's size where it is beyond the task's limit and the
+	// tool names no Keep: JSON is empty then. The effect has happened.
+	TooLarge int
+}
+
+// Failure is why an attempt gave no result.
+type Failure struct {
+	Kind FailureKind
+	Err  error
+	// Open: an earlier attempt may have had the effect, whatever this one did.
+	Open bool
+}
+
+// FailureKind says what is known after a failed attempt.
+type FailureKind string
+
+const (
+	FailedNotApplied FailureKind = "not_applied" // nothing happened; try again
+	FailedRefused    FailureKind = "refused"     // nothing happened, and never will
+	FailedUnknown    FailureKind = "unknown"     // nobody knows; the effect says what may be done
+	FailedStore      FailureKind = "store"       // the ledger could not be reached; nothing was run
+)
+
+func (f *Failure) Error() string { return f.Err.Error() }
+func (f *Failure) Unwrap() error { return f.Err }
+
+// settleTimeout bounds the record of what is known after an attempt, which
+// goes on although the attempt's own time is up.
+const settleTimeout = 10 * time.Second
+
+// after is a context for recording what an ended attempt found out.
+func after(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+}
+
+// Attempt makes the tool a [Runner].
+func (t *Tool[S, A, R]) Attempt(ctx context.Context, task agent.Task, p Ports) (Result, error) {
+	args, err := decode[A](task.Args)
+	if err != nil {
+		return Result{}, &Failure{Kind: FailedRefused, Err: fmt.Errorf("arguments: %w", err)}
+	}
+	switch t.spec.Effect {
+	case agent.ReadOnly:
+		return t.read(ctx, task, args, p)
+	case agent.Keyed:
+		return t.keyed(ctx, task, args, p)
+	case agent.Transactional:
+		return t.transactional(ctx, task, args, p)
+	}
+	return Result{}, &Failure{Kind: FailedRefused, Err: fmt.Errorf("effect %s cannot be run yet", t.spec.Effect)}
+}
+
+// Standing makes the tool a [Runner].
+func (t *Tool[S, A, R]) Standing(ctx context.Context, task agent.Task, p Ports) (Result, bool, error) {
+	switch t.spec.Effect {
+	case agent.ReadOnly:
+		return Result{}, false, nil
+	case agent.Transactional:
+		r, ok, err := t.standingInTx(ctx, task)
+		if f := (*Failure)(nil); errors.As(err, &f) && f.Kind == FailedRefused {
+			return Result{}, false, nil
+		}
+		return r, ok, err
+	}
+	row, err := p.Ledger.Row(ctx, task)
+	if err != nil || row == nil || row.Settled == nil || row.Settled.Refused != "" {
+		return Result{}, false, err
+	}
+	return row.Settled.Result, true, nil
+}
+
+func (t *Tool[S, A, R]) read(ctx context.Context, task agent.Task, args A, p Ports) (Result, error) {
+	r, err := t.call(ctx, "", nil, args)
+	if err == nil {
+		var out Result
+		if out, err = t.result(ctx, r, task.Limit, p); err == nil {
+			return out, nil
+		}
+	}
+	return Result{}, failure(err, FailedNotApplied)
+}
+
+// keyed runs under a claim. A crash after the effect leaves the claim open: the
+// next attempt runs again with the same key, and the other side dedupes.
+func (t *Tool[S, A, R]) keyed(ctx context.Context, task agent.Task, args A, p Ports) (Result, error) {
+	row, err := p.Ledger.Claim(ctx, task)
+	if err != nil {
+		return Result{}, &Failure{Kind: FailedStore, Err: fmt.Errorf("claim: %w", err)}
+	}
+	if s := row.Settled; s != nil {
+		if s.Refused != "" {
+			return Result{}, &Failure{Kind: FailedRefused, Err: errors.New(s.Refused)}
+		}
+		return s.Result, nil
+	}
+	r, err := t.call(ctx, Key(task.Key), nil, args)
+	done, cancel := after(ctx)
+	defer cancel()
+	if err != nil {
+		return Result{}, t.keyedFailure(done, task, p, row.Open, failure(err, FailedUnknown))
+	}
+	out, err := t.result(done, r, task.Limit, p)
+	if err != nil {
+		err = fmt.Errorf("it happened, but its result cannot be kept: %w", err)
+		return Result{}, t.keyedFailure(done, task, p, row.Open, &Failure{Kind: FailedUnknown, Err: err})
+	}
+	if err := p.Ledger.Settle(done, task, Settlement{Result: out}); err != nil {
+		return Result{}, &Failure{Kind: FailedUnknown, Err: fmt.Errorf("it happened, but could not be recorded: %w", err), Open: true}
+	}
+	return out, nil
+}
+
+// keyedFailure records what is known. Where even that fails, the claim stays
+// open, which is the cautious reading.
+func (t *Tool[S, A, R]) keyedFailure(ctx context.Context, task agent.Task, p Ports, open bool, f *Failure) error {
+	var err error
+	switch f.Kind {
+	case FailedRefused:
+		err = p.Ledger.Settle(ctx, task, Settlement{Refused: f.Error()})
+	case FailedNotApplied:
+		f.Open = open
+		err = p.Ledger.Release(ctx, task)
+	case FailedUnknown:
+		f.Open = true
+		err = p.Ledger.Unknown(ctx, task, f.Error())
+	}
+	if err != nil {
+		return &Failure{Kind: FailedUnknown, Err: errors.Join(f, fmt.Errorf("and it could not be recorded: %w", err)), Open: true}
+	}
+	return f
+}
+
+// failure reads an error of a tool's function; plain is what a plain one means.
+func failure(err error, plain FailureKind) *Failure {
+	var f *Failure
+	switch {
+	case errors.As(err, &f):
+		return f
+	case IsRefused(err):
+		return &Failure{Kind: FailedRefused, Err: err}
+	case IsNotApplied(err):
+		return &Failure{Kind: FailedNotApplied, Err: err}
+	}
+	return &Failure{Kind: plain, Err: err}
+}

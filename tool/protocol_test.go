@@ -1,0 +1,334 @@
+package tool_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
+
+	"interlock/agent"
+	"interlock/tool"
+)
+
+type args struct {
+	N int64 `json:"n"`
+}
+type result struct {
+	N    int64  `json:"n"`
+	Text string `json:"text,omitempty"`
+}
+type state struct{}
+
+// memory is a ledger of one run, whose next calls can be made to fail.
+type memory struct {
+	rows    map[string]*row
+	failing map[string]error // by method, once
+	log     []string
+}
+type row struct {
+	settled            *tool.Settlement
+	attempts, released int
+}
+
+func newMemory() *memory { return &memory{rows: map[string]*row{}, failing: map[string]error{}} }
+
+func (m *memory) fail(method string) error {
+	m.log = append(m.log, method)
+	err := m.failing[method]
+	delete(m.failing, method)
+	return err
+}
+
+func (m *memory) Claim(_ context.Context, t agent.Task) (tool.Row, error) {
+	if err := m.fail("claim"); err != nil {
+		return tool.Row{}, err
+	}
+	r := m.rows[t.Key]
+	if r == nil {
+		r = &row{}
+		m.rows[t.Key] = r
+	}
+	open := r.attempts > r.released
+	if r.settled == nil {
+		r.attempts++
+	}
+	return tool.Row{Settled: r.settled, Open: open}, nil
+}
+
+func (m *memory) Settle(ctx context.Context, t agent.Task, s tool.Settlement) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := m.fail("settle"); err != nil {
+		return err
+	}
+	m.rows[t.Key].settled = &s
+	return nil
+}
+
+func (m *memory) Unknown(_ context.Context, _ agent.Task, _ string) error { return m.fail("unknown") }
+
+func (m *memory) Release(_ context.Context, t agent.Task) error {
+	m.rows[t.Key].released++
+	return m.fail("release")
+}
+
+func (m *memory) Row(_ context.Context, t agent.Task) (*tool.Row, error) {
+	r := m.rows[t.Key]
+	if r == nil {
+		return nil, m.fail("row")
+	}
+	return &tool.Row{Settled: r.settled, Open: r.attempts > r.released}, m.fail("row")
+}
+
+var task = agent.Task{Step: "1.1", Agent: "a", Version: 1, Tool: "t", Args: agent.JSON(`{"n":9007199254740993}`), Key: "key-1", Scope: "s", Tenant: "acme", Limit: 100}
+
+func kindOf(t *testing.T, err error) (tool.FailureKind, bool) {
+	t.Helper()
+	var f *tool.Failure
+	require.ErrorAs(t, err, &f)
+	return f.Kind, f.Open
+}
+
+func TestKeyed(t *testing.T) {
+	ctx := context.Background()
+	var keys []tool.Key
+	var next error
+	var panics bool
+	kt := tool.Keyed("t", func(_ context.Context, k tool.Key, a args) (result, error) {
+		keys = append(keys, k)
+		if panics {
+			panics = false
+			panic("oops")
+		}
+		err := next
+		next = nil
+		return result{N: a.N}, err
+	}, func(*state, args, result) error { return nil })
+	setup := func() (*memory, tool.Ports) { keys = nil; m := newMemory(); return m, tool.Ports{Ledger: m} }
+
+	t.Run("settles, and never runs again", func(t *testing.T) {
+		_, p := setup()
+		for range 3 {
+			r, err := kt.Attempt(ctx, task, p)
+			require.NoError(t, err)
+			require.Equal(t, `{"n":9007199254740993}`, r.JSON.String())
+		}
+		require.Equal(t, []tool.Key{"key-1"}, keys)
+		r, ok, err := kt.Standing(ctx, task, p)
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, `{"n":9007199254740993}`, r.JSON.String())
+	})
+	t.Run("a plain error and a panic are unknown: the next attempt has the same key", func(t *testing.T) {
+		_, p := setup()
+		next = errors.New("connection lost")
+		_, err := kt.Attempt(ctx, task, p)
+		kind, open := kindOf(t, err)
+		require.Equal(t, tool.FailedUnknown, kind)
+		require.True(t, open)
+		panics = true
+		_, err = kt.Attempt(ctx, task, p)
+		kind, _ = kindOf(t, err)
+		require.Equal(t, tool.FailedUnknown, kind)
+		require.ErrorContains(t, err, "panicked: oops")
+		_, ok, _ := kt.Standing(ctx, task, p)
+		require.False(t, ok)
+		_, err = kt.Attempt(ctx, task, p)
+		require.NoError(t, err)
+		require.Equal(t, []tool.Key{"key-1", "key-1", "key-1"}, keys)
+	})
+	t.Run("refused for good is told again without a run", func(t *testing.T) {
+		_, p := setup()
+		next = tool.Refused(errors.New("card declined"))
+		for range 2 {
+			_, err := kt.Attempt(ctx, task, p)
+			kind, _ := kindOf(t, err)
+			require.Equal(t, tool.FailedRefused, kind)
+			require.EqualError(t, err, "card declined")
+		}
+		require.Len(t, keys, 1)
+	})
+	t.Run("not applied is certain only while no earlier attempt is open", func(t *testing.T) {
+		_, p := setup()
+		next = tool.NotApplied(errors.New("refused to connect"))
+		_, err := kt.Attempt(ctx, task, p)
+		kind, open := kindOf(t, err)
+		require.Equal(t, tool.FailedNotApplied, kind)
+		require.False(t, open)
+		next = errors.New("lost")
+		_, _ = kt.Attempt(ctx, task, p)
+		next = tool.NotApplied(errors.New("refused to connect"))
+		_, err = kt.Attempt(ctx, task, p)
+		kind, open = kindOf(t, err)
+		require.Equal(t, tool.FailedNotApplied, kind)
+		require.True(t, open)
+	})
+	t.Run("nothing runs without a claim", func(t *testing.T) {
+		m, p := setup()
+		m.failing["claim"] = errors.New("database is locked")
+		_, err := kt.Attempt(ctx, task, p)
+		kind, _ := kindOf(t, err)
+		require.Equal(t, tool.FailedStore, kind)
+		require.Empty(t, keys)
+	})
+	t.Run("what happened and could not be recorded is unknown", func(t *testing.T) {
+		m, p := setup()
+		m.failing["settle"] = errors.New("disk full")
+		_, err := kt.Attempt(ctx, task, p)
+		kind, open := kindOf(t, err)
+		require.Equal(t, tool.FailedUnknown, kind)
+		require.True(t, open)
+		r, err := kt.Attempt(ctx, task, p)
+		require.NoError(t, err)
+		require.Equal(t, `{"n":9007199254740993}`, r.JSON.String())
+	})
+	t.Run("the result is recorded although the attempt's time is up", func(t *testing.T) {
+		m, p := setup()
+		ended, cancel := context.WithCancel(ctx)
+		slow := tool.Keyed("t", func(_ context.Context, _ tool.Key, a args) (result, error) { cancel(); return result{N: a.N}, nil },
+			func(*state, args, result) error { return nil })
+		_, err := slow.Attempt(ended, task, p)
+		require.NoError(t, err)
+		require.NotNil(t, m.rows["key-1"].settled)
+	})
+}
+
+func TestReadOnly(t *testing.T) {
+	big := strings.Repeat("x", 500)
+	rt := tool.ReadOnly("t", func(_ context.Context, a args) (result, error) {
+		switch a.N {
+		case 1:
+			return result{}, tool.Refused(errors.New("no such thing"))
+		case 2:
+			panic("oops")
+		case 3:
+			return result{Text: big}, nil
+		}
+		return result{N: a.N}, nil
+	}, func(*state, args, result) error { return nil })
+	attempt := func(n string) (tool.Result, error) {
+		tk := task
+		tk.Args = agent.JSON(`{"n":` + n + `}`)
+		return rt.Attempt(context.Background(), tk, tool.Ports{})
+	}
+	_, err := attempt("1")
+	kind, _ := kindOf(t, err)
+	require.Equal(t, tool.FailedRefused, kind)
+	_, err = attempt("2")
+	kind, _ = kindOf(t, err)
+	require.Equal(t, tool.FailedNotApplied, kind)
+	r, err := attempt("3")
+	require.NoError(t, err)
+	require.Greater(t, r.TooLarge, 500)
+	require.Empty(t, r.JSON)
+}
+
+func TestKeep(t *testing.T) {
+	var stored []byte
+	p := tool.Ports{Ledger: newMemory(), Keep: func(_ context.Context, whole []byte) (agent.Blob, error) {
+		stored = whole
+		return agent.Blob{Ref: "ref", Bytes: len(whole)}, nil
+	}}
+	kt := tool.Keyed("t", func(_ context.Context, _ tool.Key, a args) (result, error) {
+		return result{N: a.N, Text: strings.Repeat("x", 3<<20)}, nil
+	}, func(*state, args, result) error { return nil }).Keep(func(r result) result { return result{N: r.N, Text: r.Text[:10]} })
+	r, err := kt.Attempt(context.Background(), task, p)
+	require.NoError(t, err)
+	require.Equal(t, `{"n":9007199254740993,"text":"xxxxxxxxxx"}`, r.JSON.String())
+	require.Equal(t, len(stored), r.Whole.Bytes)
+	require.Greater(t, len(stored), 3<<20)
+}
+
+func TestTransactional(t *testing.T) {
+	ctx := context.Background()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "product.db")+"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(3000)&_txlock=immediate")
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.Exec(`CREATE TABLE payments (n INTEGER)`)
+	require.NoError(t, err)
+	payments := func() (n int) {
+		require.NoError(t, db.QueryRow(`SELECT count(*) FROM payments`).Scan(&n))
+		return n
+	}
+	var next error
+	pay := tool.Transactional("t", db, func(ctx context.Context, tx *sql.Tx, a args) (result, error) {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO payments VALUES (?)`, a.N); err != nil {
+			return result{}, err
+		}
+		err := next
+		next = nil
+		return result{N: a.N}, err
+	}, func(*state, args, result) error { return nil })
+	with := func(key string) agent.Task { tk := task; tk.Key = key; return tk }
+
+	t.Run("a failed attempt leaves nothing; the next one does it once", func(t *testing.T) {
+		next = errors.New("constraint")
+		_, err := pay.Attempt(ctx, with("a"), tool.Ports{})
+		kind, open := kindOf(t, err)
+		require.Equal(t, tool.FailedNotApplied, kind)
+		require.False(t, open)
+		require.Equal(t, 0, payments())
+		for range 3 {
+			r, err := pay.Attempt(ctx, with("a"), tool.Ports{})
+			require.NoError(t, err)
+			require.Equal(t, `{"n":9007199254740993}`, r.JSON.String())
+		}
+		require.Equal(t, 1, payments())
+		_, ok, err := pay.Standing(ctx, with("a"), tool.Ports{})
+		require.NoError(t, err)
+		require.True(t, ok)
+	})
+	t.Run("a refusal for good stands", func(t *testing.T) {
+		next = tool.Refused(errors.New("refunded already"))
+		for range 2 {
+			_, err := pay.Attempt(ctx, with("b"), tool.Ports{})
+			kind, _ := kindOf(t, err)
+			require.Equal(t, tool.FailedRefused, kind)
+			require.EqualError(t, err, "refunded already")
+		}
+		_, ok, err := pay.Standing(ctx, with("b"), tool.Ports{})
+		require.NoError(t, err)
+		require.False(t, ok)
+		require.Equal(t, 1, payments())
+	})
+	t.Run("attempts at the same time do it once", func(t *testing.T) {
+		results := make(chan error, 8)
+		for range 8 {
+			go func() {
+				_, err := pay.Attempt(ctx, with("c"), tool.Ports{})
+				results <- err
+			}()
+		}
+		ok := 0
+		for range 8 {
+			if err := <-results; err == nil {
+				ok++
+			} else {
+				kind, _ := kindOf(t, err)
+				require.Contains(t, []tool.FailureKind{tool.FailedNotApplied, tool.FailedStore}, kind, err.Error())
+			}
+		}
+		require.Positive(t, ok)
+		require.Equal(t, 2, payments())
+	})
+	t.Run("a transaction longer than its bound is rolled back", func(t *testing.T) {
+		slow := tool.Transactional("t", db, func(ctx context.Context, tx *sql.Tx, a args) (result, error) {
+			_, err := tx.ExecContext(ctx, `INSERT INTO payments VALUES (1)`)
+			<-ctx.Done()
+			return result{}, err
+		}, func(*state, args, result) error { return nil })
+		began := time.Now()
+		_, err := slow.Attempt(ctx, with("d"), tool.Ports{})
+		kind, _ := kindOf(t, err)
+		require.Equal(t, tool.FailedNotApplied, kind)
+		require.Less(t, time.Since(began), 10*time.Second)
+		require.Equal(t, 2, payments())
+	})
+}
