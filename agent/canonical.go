@@ -8,12 +8,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// maxDepth bounds nesting, so that hostile input cannot exhaust the stack.
-const maxDepth = 64
+// maxDepth bounds the nesting of what comes from outside. Our own values hold
+// such values within themselves, so they may be deeper: ownDepth, which is
+// where encoding/json stops.
+const maxDepth, ownDepth = 64, 10_000
 
 // maxExponent bounds a number's exponent: 1e999999999 is nine bytes of input
 // and would be a gigabyte of digits.
@@ -36,9 +39,10 @@ func (j JSON) MarshalJSON() ([]byte, error) {
 	return j, nil
 }
 
-// UnmarshalJSON reads any JSON that [Canonical] accepts.
+// UnmarshalJSON reads any JSON that [Encode] writes. It does not replace
+// [Canonical] for what comes from outside.
 func (j *JSON) UnmarshalJSON(data []byte) error {
-	c, err := Canonical(data)
+	c, err := own(data)
 	if err != nil {
 		return err
 	}
@@ -69,16 +73,27 @@ func Canonical(data []byte) (JSON, error) {
 	return appendValue(make(JSON, 0, len(data)), v), nil
 }
 
-// Encode is the canonical JSON of a Go value, by its encoding/json form.
+// Encode is the canonical JSON of a Go value, by its encoding/json form. A Go
+// map may have keys that differ only in case, as has a patch that replaces one
+// by the other; and what [Canonical] accepted may lie deeper in a Go value.
 func Encode(v any) (JSON, error) {
 	if j, ok := v.(JSON); ok {
-		return Canonical(j)
+		return own([]byte(j.String()))
 	}
 	data, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
-	return Canonical(data)
+	return own(data)
+}
+
+// own makes a text of ours canonical.
+func own(data []byte) (JSON, error) {
+	v, err := parseOwn(data)
+	if err != nil {
+		return nil, err
+	}
+	return appendValue(make(JSON, 0, len(data)), v), nil
 }
 
 // mustEncode is for values of this package's own types, which always encode.
@@ -97,10 +112,14 @@ type number string
 type parser struct {
 	data []byte
 	pos  int
+	own  bool // see Encode
 }
 
-func parseValue(data []byte) (any, error) {
-	p := &parser{data: data}
+func parseValue(data []byte) (any, error) { return (&parser{data: data}).all() }
+
+func parseOwn(data []byte) (any, error) { return (&parser{data: data, own: true}).all() }
+
+func (p *parser) all() (any, error) {
 	v, err := p.value("", 0)
 	if err != nil {
 		return nil, err
@@ -131,8 +150,8 @@ func (p *parser) space() {
 }
 
 func (p *parser) value(path string, depth int) (any, error) {
-	if depth > maxDepth {
-		return nil, p.fail(path, "more than %d levels", maxDepth)
+	if limit := p.depth(); depth > limit {
+		return nil, p.fail(path, "more than %d levels", limit)
 	}
 	p.space()
 	if p.pos >= len(p.data) {
@@ -160,6 +179,30 @@ func (p *parser) value(path string, depth int) (any, error) {
 	return nil, p.fail(path, "no JSON value starts with %q", rune(p.data[p.pos]))
 }
 
+func (p *parser) depth() int {
+	if p.own {
+		return ownDepth
+	}
+	return maxDepth
+}
+
+// fold is what two keys have in common that a reader may take for one, as
+// encoding/json does: K, k and the Kelvin sign are one letter.
+func (p *parser) fold(key string) string {
+	if p.own {
+		return key
+	}
+	return strings.Map(func(r rune) rune {
+		for {
+			next := unicode.SimpleFold(r)
+			if next <= r {
+				return next
+			}
+			r = next
+		}
+	}, key)
+}
+
 func (p *parser) object(path string, depth int) (any, error) {
 	p.pos++
 	out := map[string]any{}
@@ -178,13 +221,14 @@ func (p *parser) object(path string, depth int) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if other, dup := folded[strings.ToLower(key)]; dup {
+		fold := p.fold(key)
+		if other, dup := folded[fold]; dup {
 			if other == key {
 				return nil, p.fail(path, "duplicate key %q", key)
 			}
 			return nil, p.fail(path, "keys %q and %q differ only in case", other, key)
 		}
-		folded[strings.ToLower(key)] = key
+		folded[fold] = key
 		p.space()
 		if p.pos >= len(p.data) || p.data[p.pos] != ':' {
 			return nil, p.fail(path, "a colon should follow key %q", key)
@@ -286,7 +330,7 @@ func (p *parser) escape(path string) (rune, error) {
 		return rune("\"\\/\b\f\n\r\t"[i]), nil
 	}
 	if c != 'u' {
-		return 0, p.fail(path, "unknown escape \\%c", c)
+		return 0, p.fail(path, "unknown escape %q", p.data[p.pos:p.pos+2])
 	}
 	r, err := p.hex4(path)
 	if err != nil {
@@ -497,3 +541,6 @@ func appendText(out JSON, s string) JSON {
 	}
 	return append(out, '"')
 }
+
+// DigestOf is the hex digest of a canonical value, as events and gates use it.
+func DigestOf(j JSON) string { return digest(j) }

@@ -40,8 +40,10 @@ func (c *checker) tool(where string, t *toolDef, result reflect.Type) {
 	var err error
 	if t.args, err = schemaOf(t.argsType); err != nil {
 		c.report(at, "arguments: %v", err)
-	} else if !slices.Contains(t.args.types, "object") || !t.args.closed {
+	} else if !slices.Equal(t.args.types, []string{"object"}) || !t.args.closed {
 		c.report(at, "arguments must be a struct: providers take only an object with named members")
+	} else if err := t.args.ownValue(t.argsType); err != nil {
+		c.report(at, "arguments: no call could be right: the JSON of %s does not match its schema: %v", t.argsType, err)
 	}
 	if result.Kind() == reflect.Interface {
 		c.report(at, "result: an interface: numbers in it would become floats; name the type")
@@ -56,6 +58,20 @@ func (c *checker) tool(where string, t *toolDef, result reflect.Type) {
 	if t.gate != nil {
 		c.gate(at, t.gate)
 	}
+}
+
+// ownValue checks that a type's own JSON matches the schema inferred from it:
+// where the type has another form (a marshaler, a ",string" tag) it does not.
+func (s *schema) ownValue(t reflect.Type) error {
+	j, err := Encode(sample(t, 0).Interface())
+	if err != nil {
+		return nil // a marshaler that refuses a made-up value
+	}
+	v, err := parseOwn(j)
+	if err == nil {
+		_, err = s.check(v, "")
+	}
+	return err
 }
 
 func (c *checker) gate(where string, g *gateDef) {
@@ -169,6 +185,6 @@ func (c *checker) tryGuard(where string, m *moveDef) {
 		}
 	}()
 	if m.when != nil {
-		_ = m.when(situation{run: &Run{State: c.def.zero}, def: c.def})
+		_ = m.when(situation{run: &Run{}, def: c.def})
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // The control calls: answered by code, without an activity. Persisted in
@@ -204,19 +206,35 @@ func standsIn(text, value string) bool {
 		}
 		i += from
 		end := i + len(value)
-		if (i == 0 || !wordByte(text[i-1])) && (end == len(text) || !wordByte(text[end])) {
+		if !joined(text[:i], value) && !joined(value, text[end:]) {
 			return true
 		}
 		from = i + 1
 	}
 }
 
-func wordByte(b byte) bool {
-	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '_' || b >= 0x80
+// joined reports whether two neighbouring texts are parts of one word or one
+// number: 10|42, 104|.20. Scripts without spaces between words join nothing.
+func joined(left, right string) bool {
+	l, n := utf8.DecodeLastRuneInString(left)
+	r, m := utf8.DecodeRuneInString(right)
+	if wordRune(l) && wordRune(r) {
+		return true
+	}
+	before, _ := utf8.DecodeLastRuneInString(left[:len(left)-n])
+	after, _ := utf8.DecodeRuneInString(right[m:])
+	return unicode.IsDigit(l) && separator(r) && unicode.IsDigit(after) ||
+		unicode.IsDigit(before) && separator(l) && unicode.IsDigit(r)
 }
 
+func wordRune(r rune) bool {
+	return r == '_' || unicode.IsDigit(r) || unicode.IsLetter(r) && !unicode.Is(unicode.Lo, r)
+}
+
+func separator(r rune) bool { return r == '.' || r == ',' }
+
 // said finds the latest user message after seq in which a quote stands
-// verbatim: among the messages that the run still holds, and the facts.
+// verbatim, in whole words ("no" does not stand in "know"): among the messages that the run still holds, and the facts.
 func (m *Machine) said(quote string, after int64) (int64, error) {
 	if strings.TrimSpace(quote) == "" {
 		return 0, Errorf(CodeInvalid, "a quote from a user's message is needed")
@@ -224,7 +242,7 @@ func (m *Machine) said(quote string, after int64) (int64, error) {
 	found := int64(0)
 	look := func(items []Item) {
 		for _, it := range items {
-			if it.Kind == ItemMessage && it.Seq > after && strings.Contains(it.Text, quote) {
+			if it.Kind == ItemMessage && it.Seq > after && standsIn(it.Text, quote) {
 				found = max(found, it.Seq)
 			}
 		}
@@ -233,7 +251,7 @@ func (m *Machine) said(quote string, after int64) (int64, error) {
 		look(t.Opening)
 	}
 	for _, f := range m.run.Facts {
-		if f.Seq > after && strings.Contains(f.Quote, quote) {
+		if f.Seq > after && standsIn(f.Quote, quote) {
 			found = max(found, f.Seq)
 		}
 	}
@@ -275,12 +293,12 @@ func recordFact(m *Machine, a factArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	size := len(a.Quote)
+	size := len(mustEncode(Fact{Quote: a.Quote, Turn: m.run.Turn, Seq: seq}))
 	for _, f := range m.run.Facts {
 		if f.Quote == a.Quote {
 			return "recorded already", nil
 		}
-		size += len(f.Quote)
+		size += len(mustEncode(f))
 	}
 	if size > m.run.Limits.Facts {
 		return "", Errorf(CodeInvalid, "the facts would pass %d bytes; quote less", m.run.Limits.Facts)

@@ -24,6 +24,9 @@ func (m *Machine) started(in Started) {
 	if err == nil && len(state) > m.run.Limits.State {
 		err = Errorf(CodeInvalid, "the first state has %d bytes, the limit is %d", len(state), m.run.Limits.State)
 	}
+	if err == nil {
+		err = m.fits(state)
+	}
 	if err != nil {
 		m.emit(EventFailed, "", EndedData{Reason: clip("start input refused: "+err.Error(), reasonLimit)})
 		return

@@ -46,7 +46,7 @@ func readCall(id string, c RawCall) ProposedCall {
 	}
 	args, err := Canonical([]byte(text))
 	if err != nil {
-		out.Raw, out.Text = clip(c.Args, 2*reasonLimit), "the arguments are not accepted: "+err.Error()
+		out.Raw, out.Text = clip(c.Args, 2*reasonLimit), clip("the arguments are not accepted: "+err.Error(), reasonLimit)
 		return out
 	}
 	out.Args = args

@@ -22,7 +22,7 @@ func (m *Machine) effectStands(in EffectStands) {
 		return
 	}
 	m.emit(EventGateClosed, s.ID, GateClosedData{Gate: s.ID, Status: GateVoid, Reason: "it has happened already, before the run was reset"})
-	m.finish(s, in.Result, in.Whole, 0, "it had happened before the run was reset")
+	m.finish(s, in.Result, in.Whole, in.TooLarge, "it had happened before the run was reset")
 }
 
 func (m *Machine) finish(s *Step, result JSON, whole *Blob, tooLarge int, stood string) {

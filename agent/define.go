@@ -118,9 +118,12 @@ func Define[In, S any](spec Spec[In, S]) *Definition {
 		limits: spec.Limits.withDefaults(spec.Budget)}
 	c := &checker{def: d}
 	c.header(spec.Init == nil)
+	before := len(d.mistakes)
 	d.fields = stateFields(reflect.TypeFor[S](), c.report)
-	if err := roundTrip(reflect.TypeFor[S]()); err != nil {
-		c.report("state", "does not survive JSON: %v", err)
+	if len(d.mistakes) == before {
+		if err := roundTrip(reflect.TypeFor[S]()); err != nil {
+			c.report("state", "does not survive JSON: %v", err)
+		}
 	}
 	in, err := schemaOf(reflect.TypeFor[In]())
 	if err != nil {
@@ -189,7 +192,7 @@ func erasePhase[S any](c *checker, p Phase[S]) *phaseDef {
 	}
 	if p.Enter != nil {
 		out.enter = func(u situation) []Call { return p.Enter(typed[S](u)) }
-		for _, call := range probe(p.Enter) {
+		for _, call := range probe(c, where, p.Enter) {
 			if t, ok := call.Source.(Tool[S]); ok {
 				addTool(c, t, where+" enter")
 			}
@@ -203,9 +206,13 @@ func erasePhase[S any](c *checker, p Phase[S]) *phaseDef {
 
 // probe calls an Enter function on a zero state, to learn which tools it calls.
 // It may well panic there: then Spec.Tools names them.
-func probe[S any](enter func(Situation[S]) []Call) (calls []Call) {
-	defer func() { _ = recover() }()
-	return enter(Situation[S]{run: &Run{}, def: &Definition{}})
+func probe[S any](c *checker, where string, enter func(Situation[S]) []Call) (calls []Call) {
+	defer func() {
+		if u, ok := recover().(unknownField); ok {
+			c.report(where, "Enter names %q, which is no field of the state", u.field)
+		}
+	}()
+	return enter(Situation[S]{run: &Run{}, def: c.def})
 }
 
 // addTool erases a tool's types and returns its name. The same tool may be
@@ -250,7 +257,7 @@ func stateOf(s any) (JSON, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := parseValue(j)
+	v, err := parseOwn(j)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -52,6 +53,12 @@ func stateFields(t reflect.Type, report func(where, format string, args ...any))
 		}
 		f := Field{Name: name, Doc: sf.Tag.Get("doc"), Follows: sf.Tag.Get("follows"),
 			Hidden: sf.Tag.Get("view") == "-", Sensitive: sf.Tag.Get("sensitive") == "true"}
+		for _, tag := range [][2]string{{"view", "-"}, {"sensitive", "true"}} {
+			// A misspelt tag would show what must not be shown.
+			if v, given := sf.Tag.Lookup(tag[0]); given && v != tag[1] {
+				report(where, "tag %s:%q means nothing: it is %s:%q or absent", tag[0], v, tag[0], tag[1])
+			}
+		}
 		for _, s := range strings.Split(sf.Tag.Get("set"), ",") {
 			if s = strings.TrimSpace(s); slices.Contains(setters, s) {
 				f.Set = append(f.Set, s)
@@ -65,7 +72,16 @@ func stateFields(t reflect.Type, report func(where, format string, args ...any))
 		} else {
 			f.Schema = schema.text
 		}
-		checkStateType(where, sf.Type, map[reflect.Type]bool{}, report)
+		sound := err == nil
+		checkStateType(where, sf.Type, map[reflect.Type]bool{}, func(where, format string, args ...any) {
+			sound = false
+			report(where, format, args...)
+		})
+		if sound {
+			if err := roundTrip(sf.Type); err != nil {
+				report(where, "does not survive JSON: %v", err)
+			}
+		}
 		out = append(out, f)
 	}
 	checkFollows(out, report)
@@ -156,8 +172,22 @@ func validName(s string) bool {
 // round trip through JSON shows what would be lost.
 func sample(t reflect.Type, depth int) reflect.Value {
 	v := reflect.New(t).Elem()
-	if depth > 6 || implementsMarshaler(t) {
+	switch {
+	case depth > 6:
 		return v
+	case t == reflect.TypeFor[JSON]() || t == reflect.TypeFor[json.RawMessage]():
+		v.SetBytes([]byte(`"a"`))
+		return v
+	case implementsMarshaler(t):
+		// Its zero, unless it takes what we make up.
+		if t.Kind() != reflect.Struct {
+			return v
+		}
+		full := sampleFields(t, depth)
+		if j, err := Encode(full.Interface()); err != nil || decodeStrict(j, reflect.New(t).Interface()) != nil {
+			return v
+		}
+		return full
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -183,18 +213,66 @@ func sample(t reflect.Type, depth int) reflect.Value {
 			v.SetMapIndex(reflect.ValueOf("a").Convert(t.Key()), sample(t.Elem(), depth+1))
 		}
 	case reflect.Struct:
-		for i := range t.NumField() {
-			if t.Field(i).IsExported() {
-				v.Field(i).Set(sample(t.Field(i).Type, depth+1))
-			}
+		return sampleFields(t, depth)
+	}
+	return v
+}
+
+func sampleFields(t reflect.Type, depth int) reflect.Value {
+	v := reflect.New(t).Elem()
+	for i := range t.NumField() {
+		if t.Field(i).IsExported() {
+			v.Field(i).Set(sample(t.Field(i).Type, depth+1))
 		}
 	}
 	return v
 }
 
+// lost is the place of the first exported value in which a and b differ, ""
+// where they do not.
+func lost(a, b reflect.Value, at string) string {
+	switch a.Kind() {
+	case reflect.Struct:
+		for i := range a.NumField() {
+			if f := a.Type().Field(i); f.IsExported() {
+				if l := lost(a.Field(i), b.Field(i), at+"."+f.Name); l != "" {
+					return l
+				}
+			}
+		}
+		return ""
+	case reflect.Pointer:
+		if a.IsNil() || b.IsNil() {
+			break
+		}
+		return lost(a.Elem(), b.Elem(), at)
+	case reflect.Slice, reflect.Array:
+		if a.Len() != b.Len() {
+			return at
+		}
+		for i := range a.Len() {
+			if l := lost(a.Index(i), b.Index(i), at); l != "" {
+				return l
+			}
+		}
+		return ""
+	case reflect.Map:
+		for _, k := range a.MapKeys() { // at most one, see sample
+			if e := b.MapIndex(k); !e.IsValid() || lost(a.MapIndex(k), e, at) != "" {
+				return at
+			}
+		}
+		return ""
+	}
+	if !a.Equal(b) {
+		return at
+	}
+	return ""
+}
+
 // roundTrip is an error where JSON changes a value of the type.
 func roundTrip(t reflect.Type) error {
-	for _, v := range []reflect.Value{reflect.New(t).Elem(), sample(t, 0)} {
+	for i, v := range []reflect.Value{reflect.New(t).Elem(), sample(t, 0)} {
 		first, err := Encode(v.Interface())
 		if err != nil {
 			return err
@@ -209,6 +287,9 @@ func roundTrip(t reflect.Type) error {
 		}
 		if !first.Equal(second) {
 			return fmt.Errorf("%s became %s", first, second)
+		}
+		if at := lost(v, back.Elem(), ""); i == 1 && at != "" {
+			return fmt.Errorf("%s is not in the JSON as a value that can be read back", strings.TrimPrefix(at, "."))
 		}
 	}
 	return nil

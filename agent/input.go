@@ -73,9 +73,10 @@ type StepStopped struct{ Step string }
 // EffectStands says that the effect of a step that waits at its gate has
 // happened already, in an earlier branch of the run.
 type EffectStands struct {
-	Step   string
-	Result JSON
-	Whole  *Blob
+	Step     string
+	Result   JSON
+	Whole    *Blob
+	TooLarge int // see StepFinished
 }
 
 // VerdictGiven is a person's decision.
@@ -188,6 +189,7 @@ type Task struct {
 	Version int    `json:"version"`
 	Tool    string `json:"tool"`
 	Args    JSON   `json:"args"`
+	Effect  Effect `json:"effect"`
 	Key     string `json:"key,omitempty"` // of the effect; none for ReadOnly
 	Scope   string `json:"scope,omitempty"`
 	Ordinal int    `json:"ordinal,omitempty"`

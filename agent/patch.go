@@ -79,7 +79,7 @@ func sameValue(a, b any) bool {
 
 // object parses a canonical object; anything else is an empty one.
 func object(j JSON) map[string]any {
-	v, err := parseValue([]byte(j.String()))
+	v, err := parseOwn([]byte(j.String()))
 	if err != nil {
 		return map[string]any{}
 	}

@@ -61,7 +61,7 @@ func (m *Machine) shownProvenance() map[string]ViewField {
 			continue
 		}
 		_, shown := m.run.Shown[f.Name]
-		out[f.Name] = ViewField{Source: p.Source, Turn: p.Turn, VerifiedAt: p.VerifiedAt, Shown: shown, Confirmed: m.run.Confirmed[f.Name].Quote}
+		out[f.Name] = ViewField{Source: p.Source, Turn: p.Turn, VerifiedAt: p.VerifiedAt, Shown: shown, Confirmed: clip(m.run.Confirmed[f.Name].Quote, 200)}
 	}
 	return out
 }

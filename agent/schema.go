@@ -3,9 +3,11 @@ package agent
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -23,11 +25,13 @@ type schema struct {
 	additional *schema // of a map
 	closed     bool    // additionalProperties: false
 	enum       []any
+	length     int // of an array: minItems and maxItems of Go's are one; 0: any
 }
 
 var typeSchemas = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[JSON]():            {},
 	reflect.TypeFor[json.RawMessage](): {},
+	reflect.TypeFor[[]byte]():          {Types: []string{"null", "string"}, ContentEncoding: "base64"}, // as encoding/json writes it
 	reflect.TypeFor[Money](): {
 		Type: "object", Required: []string{"minor", "currency"},
 		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
@@ -95,8 +99,12 @@ func compile(v any, path string) (*schema, error) {
 			}
 		case "items":
 			s.items, err = compile(m[k], path+"/items")
-		case "minItems", "maxItems", "minimum", "maximum":
-			// Bounds of Go's own types: decoding checks them.
+		case "minItems":
+			// A Go array: decoding would drop or add elements.
+			n, _ := m[k].(number)
+			s.length, err = strconv.Atoi(string(n))
+		case "maxItems", "minimum", "maximum":
+			// Bounds of Go's own types: minItems, or decoding, checks them.
 		case "additionalProperties":
 			if s.closed = m[k] == false || string(encodeValue(m[k])) == `{"not":{}}`; !s.closed {
 				s.additional, err = compile(m[k], path+"/*")
@@ -140,6 +148,9 @@ func (s *schema) check(v any, path string) (any, error) {
 	}
 	switch v := v.(type) {
 	case []any:
+		if s.length > 0 && len(v) != s.length {
+			return nil, Errorf(CodeInvalid, "%s must have %d elements, not %d", place(path), s.length, len(v))
+		}
 		if s.items == nil {
 			return v, nil
 		}
@@ -238,11 +249,17 @@ func (s *schema) arguments(text string, t reflect.Type) (JSON, error) {
 	return out, nil
 }
 
-// decodeStrict refuses members that the type does not have.
+// decodeStrict refuses members that the type does not have. Its text for a
+// value that does not fit is ours: encoding/json's differs between Go versions,
+// and it becomes part of an event.
 func decodeStrict(j JSON, into any) error {
 	d := json.NewDecoder(bytes.NewReader(j))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
+		if t := (*json.UnmarshalTypeError)(nil); errors.As(err, &t) {
+			at := "/" + strings.ReplaceAll(t.Field, ".", "/")
+			return Errorf(CodeInvalid, "%s: %s does not fit %s", place(strings.TrimSuffix(at, "/")), t.Value, t.Type.Kind())
+		}
 		return Errorf(CodeInvalid, "%s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil

@@ -23,6 +23,8 @@ type Situation[S any] struct {
 func (s Situation[S]) Confirmed(fields ...string) error {
 	for _, f := range fields {
 		s.def.mustField(f)
+	}
+	for _, f := range fields {
 		if _, yes := s.run.Confirmed[f]; !yes {
 			return Errorf(CodeInvalid, "%s is not confirmed: ask with this field, then confirm with the user's answer", f)
 		}

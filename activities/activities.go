@@ -1,0 +1,147 @@
+// Package activities is the I/O of a run: the model call, one activity a tool,
+// and the record. Every one of them first commits the events that it carries
+// to the journal; what then fails has them recorded already.
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"interlock/agent"
+	"interlock/llm"
+	"interlock/signals"
+	"interlock/store"
+	"interlock/tool"
+)
+
+// HeartbeatEvery is how often a running activity says that it is alive, and
+// hears of a cancel. With the workflow's heartbeat timeout it bounds how long a
+// dead worker's steps wait.
+const HeartbeatEvery = time.Second
+
+// Activities holds what activities need. All fields are required but Log.
+type Activities struct {
+	Agents *agent.Registry
+	Store  store.Store
+	// Model is the model that runs an agent.
+	Model func(def *agent.Definition) (llm.Model, error)
+	Log   *slog.Logger
+}
+
+// beat heartbeats until stop is called. Local activities cannot.
+func beat(ctx context.Context) (stop func()) {
+	if activity.GetInfo(ctx).IsLocalActivity {
+		return func() {}
+	}
+	done := make(chan struct{})
+	go func() {
+		t := time.NewTicker(HeartbeatEvery)
+		defer t.Stop()
+		for { // the first after a second: most activities are done by then
+			select {
+			case <-done:
+				return
+			case <-t.C:
+				activity.RecordHeartbeat(ctx)
+			}
+		}
+	}()
+	return func() { close(done) }
+}
+
+// ref is the journal's name of the run that an activity belongs to.
+func ref(ctx context.Context, firstRunID string) store.RunRef {
+	w := activity.GetInfo(ctx).WorkflowExecution
+	tenant, _, _, _ := signals.SplitAddress(w.ID)
+	return store.RunRef{Tenant: tenant, Address: w.ID, FirstRunID: firstRunID, Branch: w.RunID}
+}
+
+// ride commits the events that an activity carries, and looks up the effects
+// that it was asked about.
+func (a *Activities) ride(ctx context.Context, r signals.Ride) (signals.Carried, error) {
+	ref := ref(ctx, r.FirstRunID)
+	if err := a.Store.Append(ctx, ref, r.Batch); err != nil {
+		return signals.Carried{}, appendError(err)
+	}
+	out := signals.Carried{Acked: r.Batch.Last()}
+	for _, task := range r.Lookups {
+		runner, err := a.runner(task)
+		if err != nil {
+			return out, err
+		}
+		result, ok, err := runner.Standing(ctx, task, a.ports(ref))
+		if err != nil {
+			return out, temporal.NewApplicationErrorWithCause(fmt.Sprintf("look-up of the effect of step %s: %v", task.Step, err), signals.ErrUnavailable, err)
+		}
+		if ok {
+			out.Standing = append(out.Standing, signals.Standing{Step: task.Step, ToolResult: toolResult(result)})
+		}
+	}
+	return out, nil
+}
+
+// appendError gives each refusal of the journal its type. A divergence is
+// retried, and so is whatever else the store says: the run stands still, with
+// the reason on its pending activity, until that is mended.
+func appendError(err error) error {
+	var r *store.Refusal
+	if !errors.As(err, &r) {
+		return temporal.NewApplicationErrorWithCause(err.Error(), signals.ErrUnavailable, err)
+	}
+	switch r.Kind {
+	case store.KeyUsed:
+		return temporal.NewNonRetryableApplicationError(r.Error(), signals.ErrKeyUsed, err)
+	case store.Conflict:
+		return temporal.NewNonRetryableApplicationError(r.Error(), signals.ErrConflict, err)
+	case store.Superseded:
+		return temporal.NewNonRetryableApplicationError(r.Error(), signals.ErrSuperseded, err)
+	}
+	return temporal.NewApplicationErrorWithCause(fmt.Sprintf("%v; deploy the code that wrote the journal, or reset the run to event %d", r, r.Seq-1), signals.ErrDiverged, err)
+}
+
+// storeError: a store that cannot be reached is waited for; what it will never
+// take is for good.
+func storeError(err error) error {
+	switch agent.ErrorCode(err) {
+	case agent.CodeInvalid, agent.CodeConflict:
+		return temporal.NewNonRetryableApplicationError(err.Error(), signals.ErrInvalid, err)
+	}
+	return temporal.NewApplicationErrorWithCause(err.Error(), signals.ErrUnavailable, err)
+}
+
+// Record only carries.
+func (a *Activities) Record(ctx context.Context, in signals.RecordInput) (signals.RecordResult, error) {
+	defer beat(ctx)()
+	c, err := a.ride(ctx, in.Ride)
+	return signals.RecordResult{Carried: c}, err
+}
+
+func (a *Activities) definition(name string, version int) (*agent.Definition, error) {
+	def, err := a.Agents.Get(name, version)
+	if err != nil {
+		return nil, temporal.NewApplicationErrorWithCause(err.Error(), signals.ErrNotDeployed, err)
+	}
+	return def, nil
+}
+
+func (a *Activities) runner(t agent.Task) (tool.Runner, error) {
+	def, err := a.definition(t.Agent, t.Version)
+	if err != nil {
+		return nil, err
+	}
+	r, ok := tool.RunnerOf(def, t.Tool)
+	if !ok {
+		return nil, temporal.NewApplicationError(fmt.Sprintf("agent %s/v%d has no tool %s on this worker", t.Agent, t.Version, t.Tool), signals.ErrNotDeployed)
+	}
+	return r, nil
+}
+
+func toolResult(r tool.Result) signals.ToolResult {
+	return signals.ToolResult{Result: r.JSON, Whole: r.Whole, TooLarge: r.TooLarge}
+}

@@ -1,0 +1,189 @@
+package activities
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+
+	"interlock/agent"
+	"interlock/llm"
+	"interlock/prompt"
+	"interlock/signals"
+	"interlock/store"
+)
+
+// maxAnswer bounds what a model's answer may bring into a run, in bytes.
+const maxAnswer = 64 << 10
+
+// CallModel renders the view and asks the model. An answer that the provider
+// has given is recorded at once: a retry after that point uses it.
+func (a *Activities) CallModel(ctx context.Context, in signals.CallModelInput) (signals.CallModelResult, error) {
+	defer beat(ctx)()
+	carried, err := a.ride(ctx, in.Ride)
+	if err != nil {
+		return signals.CallModelResult{}, err
+	}
+	ref := ref(ctx, in.FirstRunID)
+	key, err := callKey(ref, in.View)
+	if err != nil {
+		return signals.CallModelResult{}, err
+	}
+	stored, err := a.Store.ModelCall(ctx, ref.Tenant, key)
+	switch {
+	case err == nil:
+	case agent.ErrorCode(err) != agent.CodeNotFound:
+		return signals.CallModelResult{}, storeError(err)
+	default:
+		if stored, err = a.generate(ctx, in.View, ref, key); err != nil {
+			return signals.CallModelResult{}, err
+		}
+	}
+	out := signals.CallModelResult{Carried: carried}
+	return out, json.Unmarshal(stored.Answer, &out.Answer)
+}
+
+// callKey names a model call: the branch of the run, the turn, and what the
+// model is shown.
+func callKey(ref store.RunRef, v agent.View) (string, error) {
+	j, err := agent.Encode(v)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n%s", ref.Address, ref.Branch, v.Turn, j))
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+func (a *Activities) generate(ctx context.Context, v agent.View, ref store.RunRef, key string) (store.ModelCall, error) {
+	def, err := a.definition(v.Agent, v.Version)
+	if err != nil {
+		return store.ModelCall{}, err
+	}
+	req, err := a.request(ctx, def, v, ref)
+	if err != nil {
+		return store.ModelCall{}, err
+	}
+	model, err := a.Model(def)
+	if err != nil {
+		return store.ModelCall{}, temporal.NewApplicationErrorWithCause(err.Error(), signals.ErrNotDeployed, err)
+	}
+	resp, err := model.Generate(ctx, req)
+	if err != nil {
+		return store.ModelCall{}, modelError(err)
+	}
+	answer := signals.Answer{Text: resp.Text, Calls: resp.Calls, Finish: resp.Finish, Model: resp.Model,
+		Instructions: def.InstructionsDigest(), Usage: resp.Usage, Opaque: resp.Opaque, Bytes: req.Bytes()}
+	j, err := agent.Encode(answer)
+	if err != nil {
+		return store.ModelCall{}, temporal.NewNonRetryableApplicationError("the model's answer is not accepted: "+clip(err.Error()), signals.ErrModel, err)
+	}
+	if len(j) > maxAnswer {
+		return store.ModelCall{}, temporal.NewNonRetryableApplicationError(
+			fmt.Sprintf("the model's answer has %d bytes, the limit is %d; set the model's output limit lower", len(j), maxAnswer), signals.ErrModel, nil)
+	}
+	done, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	first, err := a.Store.RecordModelCall(done, store.ModelCall{Tenant: ref.Tenant, Key: key, Address: ref.Address, Turn: v.Turn, Model: resp.Model,
+		Instructions: answer.Instructions, Usage: resp.Usage, RequestBytes: answer.Bytes, Answer: j, At: time.Now().UTC().Truncate(time.Microsecond)})
+	if err != nil {
+		return store.ModelCall{}, storeError(err)
+	}
+	return first, nil
+}
+
+// modelError: what may pass is retried, with the provider's own delay; the rest
+// ends the call.
+func modelError(err error) error {
+	var e *llm.Error
+	if !errors.As(err, &e) || !e.Kind.Temporary() {
+		if e == nil {
+			return temporal.NewApplicationErrorWithCause(clip(err.Error()), signals.ErrUnavailable, err)
+		}
+		return temporal.NewNonRetryableApplicationError(clip(err.Error()), signals.ErrModel, err)
+	}
+	return temporal.NewApplicationErrorWithOptions(clip(err.Error()), signals.ErrUnavailable,
+		temporal.ApplicationErrorOptions{Cause: err, NextRetryDelay: e.RetryAfter})
+}
+
+// request renders the view with the definition's present instructions.
+func (a *Activities) request(ctx context.Context, def *agent.Definition, v agent.View, ref store.RunRef) (llm.Request, error) {
+	in := prompt.Input{Instructions: def.Instructions, View: v, Limits: def.Limits()}
+	phase, ok := def.Phase(v.Phase)
+	if !ok {
+		return llm.Request{}, temporal.NewApplicationError(fmt.Sprintf("agent %s/v%d has no phase %s on this worker", v.Agent, v.Version, v.Phase), signals.ErrNotDeployed)
+	}
+	in.Phase = prompt.Phase{Name: phase.Name, Doc: phase.Doc, Final: phase.Final}
+	for _, name := range phase.Tools {
+		t, _ := def.Tool(name)
+		in.Phase.Tools = append(in.Phase.Tools, prompt.Tool{Name: t.Name, Doc: t.Doc, Schema: t.Args, Effect: string(t.Effect), Gated: t.Gated})
+	}
+	for _, m := range phase.Moves {
+		in.Phase.Moves = append(in.Phase.Moves, prompt.Move{To: m.To, Doc: m.Doc, Auto: m.Auto, Gated: m.Gated})
+	}
+	for _, f := range def.Fields() {
+		if f.Hidden {
+			continue
+		}
+		in.Fields = append(in.Fields, prompt.Field{Name: f.Name, Doc: f.Doc, Setters: f.Set, Follows: f.Follows, Schema: f.Schema, Sensitive: f.Sensitive})
+	}
+	reads, err := a.reads(ctx, v, ref)
+	if err != nil {
+		return llm.Request{}, err
+	}
+	in.Reads = reads
+	out, err := prompt.Render(in)
+	if err != nil {
+		return llm.Request{}, temporal.NewNonRetryableApplicationError("the context cannot be rendered: "+err.Error(), signals.ErrModel, err)
+	}
+	return llm.Request{Messages: out.Messages, Tools: out.Tools, Only: out.Only, View: v}, nil
+}
+
+// reads fetches the parts of results that the model asked to read on: from the
+// blob store where the whole is there, else from the journal.
+func (a *Activities) reads(ctx context.Context, v agent.View, ref store.RunRef) (map[string]prompt.Part, error) {
+	out := map[string]prompt.Part{}
+	for _, t := range v.Turns {
+		for _, c := range t.Calls {
+			if c.Read == nil {
+				continue
+			}
+			text, err := a.wholeResult(ctx, c.Read.Step, ref)
+			if err != nil {
+				return nil, err
+			}
+			from := min(c.Read.Offset, len(text))
+			out[c.ID] = prompt.Part{Text: text[from:], Whole: len(text)}
+		}
+	}
+	return out, nil
+}
+
+func (a *Activities) wholeResult(ctx context.Context, step string, ref store.RunRef) (string, error) {
+	events, err := a.Store.Events(ctx, ref.Tenant, ref.Address, 1, 0)
+	if err != nil {
+		return "", storeError(err)
+	}
+	for _, e := range events {
+		if e.Step != step || e.Type != agent.EventStepDone {
+			continue
+		}
+		var d agent.StepDoneData
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			return "", err
+		}
+		if d.Whole == nil {
+			return d.Result.String(), nil
+		}
+		whole, err := a.Store.GetBlob(ctx, ref.Tenant, d.Whole.Ref, 0, -1)
+		if err != nil {
+			return "", storeError(err)
+		}
+		return string(whole), nil
+	}
+	return "", nil
+}

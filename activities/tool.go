@@ -1,0 +1,219 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+
+	"interlock/agent"
+	"interlock/signals"
+	"interlock/store"
+	"interlock/tool"
+)
+
+// RunTool is every tool's activity: it dispatches on the task, so that the
+// activity type can speak the team's language.
+func (a *Activities) RunTool(ctx context.Context, in signals.ToolInput) (signals.ToolOutput, error) {
+	defer beat(ctx)()
+	carried, err := a.ride(ctx, in.Ride)
+	if err != nil {
+		return signals.ToolOutput{}, err
+	}
+	result, err := a.attempt(ctx, in.Task, ref(ctx, in.FirstRunID))
+	if err != nil {
+		return signals.ToolOutput{}, err
+	}
+	return signals.ToolOutput{Carried: carried, ToolResult: toolResult(result)}, nil
+}
+
+// RunQuickTool is a quick ReadOnly tool inside the workflow's task: it carries
+// nothing and has one attempt.
+func (a *Activities) RunQuickTool(ctx context.Context, task agent.Task) (signals.ToolResult, error) {
+	runner, err := a.runner(task)
+	if err != nil {
+		return signals.ToolResult{}, err
+	}
+	r, err := runner.Attempt(ctx, task, tool.Ports{})
+	if err != nil {
+		return signals.ToolResult{}, toolError(err)
+	}
+	return toolResult(r), nil
+}
+
+// attempt runs a tool once, a ReadOnly one up to three times: those tries are
+// counted here, so that a worker that lacks the tool or a store that is down
+// uses none of them up.
+func (a *Activities) attempt(ctx context.Context, task agent.Task, ref store.RunRef) (tool.Result, error) {
+	runner, err := a.runner(task)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	def, err := a.definition(task.Agent, task.Version)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	info, _ := def.Tool(task.Tool)
+	tries := 1
+	if info.Effect == agent.ReadOnly {
+		tries = tool.ReadAttempts
+	}
+	for n := 1; ; n++ {
+		bounded, cancel := context.WithTimeout(ctx, info.Timeout)
+		result, err := runner.Attempt(bounded, task, a.ports(ref))
+		cancel()
+		if err == nil {
+			return result, nil
+		}
+		var f *tool.Failure
+		if ctx.Err() != nil && (!errors.As(err, &f) || f.Kind != tool.FailedUnknown) {
+			return tool.Result{}, ctx.Err() // the run let go of this step, or the worker stops
+		}
+		again := errors.As(err, &f) && f.Kind == tool.FailedNotApplied && n < tries
+		if !again {
+			return tool.Result{}, finalToolError(err, info.Effect)
+		}
+		select {
+		case <-ctx.Done():
+			return tool.Result{}, ctx.Err()
+		case <-time.After(time.Duration(n) * time.Second):
+		}
+	}
+}
+
+// toolError gives a failure its type. Whether it is tried again is decided by
+// what is known: only a refusal for good is the end at once.
+func toolError(err error) error {
+	var f *tool.Failure
+	if !errors.As(err, &f) {
+		return temporal.NewApplicationErrorWithCause(err.Error(), signals.ErrUnknown, err, true)
+	}
+	message := clip(f.Error())
+	switch f.Kind {
+	case tool.FailedRefused:
+		return temporal.NewNonRetryableApplicationError(message, signals.ErrRefused, err)
+	case tool.FailedNotApplied:
+		return temporal.NewApplicationErrorWithCause(message, signals.ErrNotApplied, err, f.Open)
+	case tool.FailedStore:
+		return temporal.NewApplicationErrorWithCause(message, signals.ErrUnavailable, err)
+	}
+	return temporal.NewApplicationErrorWithCause(message, signals.ErrUnknown, err, true)
+}
+
+// finalToolError: a ReadOnly tool has used its tries up; one with an effect is
+// tried again until its deadline.
+func finalToolError(err error, effect agent.Effect) error {
+	var f *tool.Failure
+	if effect == agent.ReadOnly && errors.As(err, &f) && f.Kind == tool.FailedNotApplied {
+		return temporal.NewNonRetryableApplicationError(clip(f.Error()), signals.ErrNotApplied, err, false)
+	}
+	return toolError(err)
+}
+
+// clip keeps an error's text small enough for a history.
+func clip(s string) string {
+	if len(s) <= 2000 {
+		return s
+	}
+	return fmt.Sprintf("%s … (%d bytes)", string([]rune(s[:1900])), len(s))
+}
+
+func (a *Activities) ports(ref store.RunRef) tool.Ports {
+	return tool.Ports{
+		Ledger: ledger{a.Store, ref},
+		Keep: func(ctx context.Context, whole []byte) (agent.Blob, error) {
+			return a.Store.PutBlob(ctx, ref.Tenant, whole)
+		},
+	}
+}
+
+// ledger is the store's ledger, bound to one run.
+type ledger struct {
+	store store.Ledger
+	ref   store.RunRef
+}
+
+func (l ledger) Claim(ctx context.Context, t agent.Task) (tool.Row, error) {
+	e, fresh, err := l.store.Claim(ctx, store.Claim{Tenant: l.ref.Tenant, Key: t.Key, Address: l.ref.Address, Scope: t.Scope, Agent: t.Agent,
+		Version: t.Version, Tool: t.Tool, Kind: t.Effect, Step: t.Step, Ordinal: t.Ordinal, Args: t.Args})
+	if err != nil {
+		return tool.Row{}, err
+	}
+	row := rowOf(e)
+	row.Open = !fresh && e.Attempts-1 > e.Released // besides this attempt
+	return row, nil
+}
+
+func (l ledger) Settle(ctx context.Context, t agent.Task, s tool.Settlement) error {
+	o := store.Outcome{Status: store.EffectApplied, Result: s.Result.JSON, Whole: s.Result.Whole}
+	switch {
+	case s.Refused != "":
+		o = store.Outcome{Status: store.EffectRefused, Reason: clip(s.Refused)}
+	case s.Result.TooLarge > 0:
+		j, err := agent.Encode(tooLarge{s.Result.TooLarge})
+		if err != nil {
+			return err
+		}
+		o.Result = j
+	}
+	return l.store.Settle(ctx, l.ref.Tenant, t.Key, o)
+}
+
+// tooLarge stands in the ledger for a result that was not kept.
+type tooLarge struct {
+	Bytes int `json:"interlock_too_large"`
+}
+
+func (l ledger) Unknown(ctx context.Context, t agent.Task, reason string) error {
+	return l.store.MarkUnknown(ctx, l.ref.Tenant, t.Key, clip(reason))
+}
+
+func (l ledger) Release(ctx context.Context, t agent.Task) error {
+	return l.store.Release(ctx, l.ref.Tenant, t.Key)
+}
+
+func (l ledger) Row(ctx context.Context, t agent.Task) (*tool.Row, error) {
+	e, err := l.store.Effect(ctx, l.ref.Tenant, t.Key)
+	if agent.ErrorCode(err) == agent.CodeNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	row := rowOf(e)
+	return &row, nil
+}
+
+func rowOf(e store.Effect) tool.Row {
+	row := tool.Row{Open: e.Open()}
+	switch e.Status {
+	case store.EffectRefused:
+		row.Settled = &tool.Settlement{Refused: e.Reason}
+	case store.EffectApplied:
+		row.Settled = &tool.Settlement{Result: tool.Result{JSON: e.Result, Whole: e.Whole}}
+		if large, err := largeDecoder.Decode(e.Result); err == nil && large.Bytes > 0 {
+			row.Settled.Result = tool.Result{TooLarge: large.Bytes}
+		}
+	}
+	return row
+}
+
+var largeDecoder = agent.NewDecoder[tooLarge]()
+
+// Registered is what an activity of a given type runs; for workers.
+func (a *Activities) Registered() map[string]any {
+	out := map[string]any{signals.ActivityCallModel: a.CallModel, signals.ActivityRecord: a.Record}
+	for _, name := range a.Agents.Names() {
+		for _, def := range a.Agents.Versions(name) {
+			for _, t := range def.Tools() {
+				out[signals.ToolActivity(name, t.Name)] = a.RunTool
+				if t.Quick {
+					out[signals.QuickActivity(name, t.Name)] = a.RunQuickTool
+				}
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,108 @@
+package signals
+
+import "interlock/agent"
+
+// Names of the activities that every run has; each tool is one more, named
+// <agent>.<tool>.
+const (
+	ActivityCallModel = "CallModel"
+	ActivityRecord    = "Record"
+)
+
+// ToolActivity is the activity type of a tool.
+func ToolActivity(agentName, tool string) string { return agentName + "." + tool }
+
+// Types of the errors that activities and updates fail with.
+const (
+	ErrRefused     = "refused"      // a tool: for good, nothing happened
+	ErrNotApplied  = "not_applied"  // a tool: nothing happened
+	ErrUnknown     = "unknown"      // a tool: nobody knows
+	ErrNotDeployed = "not_deployed" // this worker lacks the agent version or tool
+	ErrUnavailable = "unavailable"  // store or provider: nothing was run
+	ErrModel       = "model_failed" // the provider refused for good
+	ErrDiverged    = "diverged"     // the journal holds other events
+	ErrSuperseded  = "superseded"   // a reset run holds the journal now
+	ErrKeyUsed     = "key_used"     // the key was used by another run with the same start
+	ErrConflict    = "conflict"     // the key was used by another run with another start
+	ErrInvalid     = "invalid"      // the input can never work
+	ErrEnded       = "ended"        // the run has ended
+)
+
+// Ride is what every ordinary activity carries and commits before it does
+// anything else.
+type Ride struct {
+	FirstRunID string      `json:"first_run_id"`
+	Batch      agent.Batch `json:"batch"`
+	// Lookups are steps that wait at gates which this batch opens: does their
+	// effect stand already?
+	Lookups []agent.Task `json:"lookups,omitempty"`
+}
+
+// Carried is what came of a ride.
+type Carried struct {
+	Acked    int64      `json:"acked,omitempty"` // seq up to which the journal holds all events
+	Standing []Standing `json:"standing,omitempty"`
+}
+
+// Standing is an effect that has happened before its gate was opened.
+type Standing struct {
+	Step string `json:"step"`
+	ToolResult
+}
+
+// RecordInput and RecordResult are those of the activity Record.
+type RecordInput struct {
+	Ride
+}
+
+// RecordResult is the result of Record.
+type RecordResult struct {
+	Carried
+}
+
+// CallModelInput is the input of CallModel. The view in it is the checkpoint
+// of the turn.
+type CallModelInput struct {
+	Ride
+	View agent.View `json:"view"`
+}
+
+// CallModelResult is the result of CallModel.
+type CallModelResult struct {
+	Carried
+	Answer Answer `json:"answer"`
+}
+
+// Answer is a model's answer as it was recorded.
+type Answer struct {
+	Text         string             `json:"text,omitempty"`
+	Calls        []agent.RawCall    `json:"calls,omitempty"`
+	Finish       agent.FinishReason `json:"finish"`
+	Model        string             `json:"model"`
+	Instructions string             `json:"instructions"` // digest
+	Usage        agent.Usage        `json:"usage,omitzero"`
+	Opaque       agent.JSON         `json:"opaque,omitempty"`
+	Bytes        int                `json:"bytes"` // of the request
+}
+
+// ToolInput is the input of a tool's activity.
+type ToolInput struct {
+	Ride
+	Task agent.Task `json:"task"`
+}
+
+// ToolOutput is the result of a tool's activity.
+type ToolOutput struct {
+	Carried
+	ToolResult
+}
+
+// ToolResult is a tool's result as a run gets it.
+type ToolResult struct {
+	Result   agent.JSON  `json:"result,omitempty"`
+	Whole    *agent.Blob `json:"whole,omitempty"`
+	TooLarge int         `json:"too_large,omitempty"`
+}
+
+// QuickActivity is the local activity of a quick tool.
+func QuickActivity(agentName, tool string) string { return agentName + "." + tool + ".quick" }

@@ -1,0 +1,149 @@
+// Package signals is what goes over the wire to and from a run: names of
+// signals, updates and queries, their payloads with JSON Schemas, and the
+// types of errors. Any Temporal SDK in any language can send them.
+//
+// Every name and every JSON member here is persisted in histories or relied on
+// by clients; none may be renamed.
+package signals
+
+import (
+	"regexp"
+	"strings"
+
+	"interlock/agent"
+)
+
+// Signals and updates have the same names and payloads: an update answers with
+// an [agent.Receipt], a signal does the same without an answer.
+const (
+	NameMessage = "message"
+	NameCancel  = "cancel"
+	NameVerdict = "verdict"
+)
+
+// QueryRun answers with the [agent.Run] as of the last completed task.
+const QueryRun = "run"
+
+// Memo keys that the starter sets, so that a repeated start can be told from
+// another one.
+const (
+	MemoBody  = "interlock_body"  // agent.StartDigest
+	MemoAgent = "interlock_agent" // <agent>/v<version>, v0 for the newest
+)
+
+// Start is the input of every run's workflow. The workflow id is
+// <tenant>/<agent>/<key>, and a run is refused under any other.
+type Start struct {
+	ID        string          `json:"id,omitempty"` // of the request, for logs
+	Agent     string          `json:"agent"`
+	Version   int             `json:"version,omitempty"` // none: the newest that the worker has
+	Tenant    string          `json:"tenant"`
+	Key       string          `json:"key"`
+	Principal agent.Principal `json:"principal"`
+	User      string          `json:"user,omitempty"` // the subject that the run serves; none: the principal
+	Body      agent.JSON      `json:"body,omitempty"` // the agent's start input
+	Message   *Message        `json:"message,omitempty"`
+	TraceID   string          `json:"trace_id,omitempty"`
+}
+
+// Message is what the user says. The sender chooses the id; a repeat under it
+// is harmless, and another text under it is refused.
+type Message struct {
+	ID        string          `json:"id"`
+	Principal agent.Principal `json:"principal"`
+	Text      string          `json:"text"`
+	TraceID   string          `json:"trace_id,omitempty"`
+}
+
+// Cancel ends the run once its running steps have ended.
+type Cancel struct {
+	ID        string          `json:"id"`
+	Principal agent.Principal `json:"principal"`
+	Reason    string          `json:"reason,omitempty"`
+	TraceID   string          `json:"trace_id,omitempty"`
+}
+
+// Verdict is a person's decision about one gate as it was shown.
+type Verdict struct {
+	ID        string             `json:"id"`
+	Gate      string             `json:"gate"`
+	Digest    string             `json:"digest"`
+	Verdict   agent.VerdictValue `json:"verdict"` // approve or reject
+	Reason    string             `json:"reason,omitempty"`
+	Principal agent.Principal    `json:"principal"`
+	TraceID   string             `json:"trace_id,omitempty"`
+}
+
+// End is the result of a run's workflow.
+type End struct {
+	Status agent.RunStatus `json:"status"`
+	Phase  string          `json:"phase"`
+	Reason string          `json:"reason,omitempty"`
+	State  agent.JSON      `json:"state"`
+}
+
+// Decoders of what comes from outside.
+var (
+	Starts   = agent.NewDecoder[Start]()
+	Messages = agent.NewDecoder[Message]()
+	Cancels  = agent.NewDecoder[Cancel]()
+	Verdicts = agent.NewDecoder[Verdict]()
+)
+
+// Address is a run's workflow id.
+func Address(tenant, agentName, key string) string { return tenant + "/" + agentName + "/" + key }
+
+// SplitAddress takes a workflow id apart; ok is false where it is none of ours.
+func SplitAddress(address string) (tenant, agentName, key string, ok bool) {
+	parts := strings.Split(address, "/")
+	if len(parts) != 3 || CheckAddress(parts[0], parts[1], parts[2]) != nil {
+		return "", "", "", false
+	}
+	return parts[0], parts[1], parts[2], true
+}
+
+var (
+	tenantForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
+	agentForm  = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+	keyForm    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,199}$`)
+)
+
+// CheckAddress says what is wrong with the parts of a workflow id.
+func CheckAddress(tenant, agentName, key string) error {
+	switch {
+	case !tenantForm.MatchString(tenant):
+		return agent.Errorf(agent.CodeInvalid, "tenant %q must be 1 to 63 of a-z, 0-9, _ and -, starting with a letter or digit", short(tenant))
+	case !agentForm.MatchString(agentName):
+		return agent.Errorf(agent.CodeInvalid, "agent %q must be 1 to 64 of a-z, 0-9 and _, starting with a letter", short(agentName))
+	case !keyForm.MatchString(key):
+		return agent.Errorf(agent.CodeInvalid, "key %q must be 1 to 200 of letters, digits and . _ : @ + -, starting with a letter or digit", short(key))
+	}
+	return nil
+}
+
+func short(s string) string {
+	if len(s) > 60 {
+		return strings.ToValidUTF8(s[:60], "") + "…"
+	}
+	return s
+}
+
+// CheckStart says what is wrong with a start input, whoever sends it.
+func CheckStart(s Start) error {
+	if err := CheckAddress(s.Tenant, s.Agent, s.Key); err != nil {
+		return err
+	}
+	if s.Version < 0 {
+		return agent.Errorf(agent.CodeInvalid, "version %d is none; leave it out for the newest", s.Version)
+	}
+	if s.Principal.Subject == "" {
+		return agent.Errorf(agent.CodeInvalid, "a start names its principal: who starts the run")
+	}
+	if len(s.Body) > maxBody {
+		return agent.Errorf(agent.CodeInvalid, "the body has %d bytes, the limit is %d", len(s.Body), maxBody)
+	}
+	return nil
+}
+
+// maxBody is the limit of a start input's body in bytes.
+const maxBody = 64 << 10

@@ -1,0 +1,136 @@
+// Package worker composes a process that serves agents: their workflows, their
+// activities, a store and models, on a Temporal task queue.
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"interlock/activities"
+	"interlock/agent"
+	"interlock/config"
+	"interlock/llm"
+	"interlock/store"
+	"interlock/workflows"
+)
+
+// Config is what a worker is made of.
+type Config struct {
+	Settings config.Config
+	Client   client.Client // required; the caller closes it
+	Store    store.Store   // required; the caller closes it
+	// Model runs every agent that Models does not name.
+	Model  llm.Model
+	Models map[string]llm.Model // by agent
+	Log    *slog.Logger         // Defaults to slog.Default()
+}
+
+// Worker serves agents until it is stopped.
+type Worker struct {
+	sdk    sdk.Worker
+	config Config
+	agents *agent.Registry
+	once   sync.Once
+}
+
+// heartbeatThrottle bounds how long a cancel takes to reach an activity.
+const heartbeatThrottle = 1500 * time.Millisecond
+
+// New makes a worker. It reports every mistake of the agents and of the
+// configuration at once. Keep old versions of an agent among agents for as
+// long as runs are pinned to them.
+func New(c Config, agents ...*agent.Definition) (*Worker, error) {
+	registry, err := agent.NewRegistry(agents...)
+	errs := []error{err, c.Settings.Validate()}
+	if c.Client == nil {
+		errs = append(errs, errors.New("worker: Client is missing"))
+	}
+	if c.Store == nil {
+		errs = append(errs, errors.New("worker: Store is missing"))
+	}
+	for _, name := range registry.Names() {
+		if c.Model == nil && c.Models[name] == nil {
+			errs = append(errs, fmt.Errorf("worker: agent %s has no model: set Model or Models[%q]", name, name))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if n := c.Settings.Worker.CacheSize; n >= 0 {
+		sdk.SetStickyWorkflowCacheSize(n) // of the whole process; before any worker is made
+	}
+	w := &Worker{config: c, agents: registry}
+	w.sdk = sdk.New(c.Client, c.Settings.TaskQueue, sdk.Options{
+		MaxConcurrentActivityExecutionSize: c.Settings.Worker.MaxActivities,
+		MaxHeartbeatThrottleInterval:       heartbeatThrottle,
+		DefaultHeartbeatThrottleInterval:   heartbeatThrottle,
+		WorkerStopTimeout:                  c.Settings.ShutdownTimeout,
+		DisableRegistrationAliasing:        true,
+	})
+	Register(w.sdk, registry, &activities.Activities{Agents: registry, Store: c.Store, Model: c.model, Log: c.Log})
+	return w, nil
+}
+
+func (c Config) model(def *agent.Definition) (llm.Model, error) {
+	if m := c.Models[def.Name]; m != nil {
+		return m, nil
+	}
+	if c.Model != nil {
+		return c.Model, nil
+	}
+	return nil, fmt.Errorf("agent %s has no model on this worker", def.Name)
+}
+
+// Register registers the workflows and activities of agents under the names
+// that histories hold.
+func Register(r sdk.Registry, registry *agent.Registry, acts *activities.Activities) {
+	for name, f := range workflows.New(registry).Registered() {
+		r.RegisterWorkflowWithOptions(f, workflow.RegisterOptions{Name: name})
+	}
+	for name, f := range acts.Registered() {
+		r.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+	}
+}
+
+// Start begins to poll, after it has noted in the store which agents it serves.
+func (w *Worker) Start(ctx context.Context) error {
+	for _, name := range w.agents.Names() {
+		for _, def := range w.agents.Versions(name) {
+			d := store.Deployment{Agent: name, Version: def.Version, Fingerprint: def.Fingerprint(), At: time.Now().UTC().Truncate(time.Microsecond)}
+			if err := w.config.Store.Deployed(ctx, d); err != nil {
+				return fmt.Errorf("worker: %w", err)
+			}
+		}
+	}
+	if err := w.sdk.Start(); err != nil {
+		return fmt.Errorf("worker: task queue %s: %w", w.config.Settings.TaskQueue, err)
+	}
+	w.config.Log.Info("worker polls", "task_queue", w.config.Settings.TaskQueue, "agents", w.agents.Names())
+	return nil
+}
+
+// Stop takes no new work, lets what runs end within the shutdown timeout, and
+// returns. What did not end runs again on another worker.
+func (w *Worker) Stop() { w.once.Do(w.sdk.Stop) }
+
+// Run starts the worker and stops it when ctx ends.
+func (w *Worker) Run(ctx context.Context) error {
+	if err := w.Start(ctx); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	w.Stop()
+	return nil
+}

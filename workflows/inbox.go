@@ -1,0 +1,157 @@
+package workflows
+
+import (
+	"errors"
+
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"interlock/agent"
+	"interlock/signals"
+)
+
+// entry is an input on its way to the machine, with its sender's receipt.
+type entry struct {
+	input   agent.Input
+	trace   string
+	receipt agent.Receipt
+	done    bool
+}
+
+// inbox holds inputs in the order in which they arrived, without a bound: an
+// input is never lost.
+type inbox struct {
+	entries  []*entry
+	channels []channel
+}
+
+// channel is one kind of signal.
+type channel struct {
+	workflow.ReceiveChannel
+	read func(converter.RawValue) (agent.Input, string)
+}
+
+func (b *inbox) push(in agent.Input, trace string) *entry {
+	e := &entry{input: in, trace: trace}
+	b.entries = append(b.entries, e)
+	return e
+}
+
+// first puts the inputs that a run starts with before all that arrived.
+func (b *inbox) first(trace string, inputs ...agent.Input) {
+	var entries []*entry
+	for _, in := range inputs {
+		entries = append(entries, &entry{input: in, trace: trace})
+	}
+	b.entries = append(entries, b.entries...)
+}
+
+// waiting reports whether there is an input to take.
+func (b *inbox) waiting() bool {
+	for _, c := range b.channels {
+		if c.Len() > 0 {
+			return true
+		}
+	}
+	return len(b.entries) > 0
+}
+
+// pull takes in the signals that have arrived. No coroutine waits for them:
+// one that had received a signal and not yet run would lose it at the end.
+func (b *inbox) pull() {
+	for _, c := range b.channels {
+		for {
+			var raw converter.RawValue
+			if !c.ReceiveAsync(&raw) {
+				break
+			}
+			b.push(c.read(raw))
+		}
+	}
+}
+
+func (b *inbox) pop() *entry {
+	e := b.entries[0]
+	b.entries = b.entries[1:]
+	return e
+}
+
+// listen opens the signal channels.
+func (b *inbox) listen(ctx workflow.Context) {
+	b.channels = []channel{
+		listen(ctx, signals.NameMessage, signals.Messages, messageInput),
+		listen(ctx, signals.NameCancel, signals.Cancels, cancelInput),
+		listen(ctx, signals.NameVerdict, signals.Verdicts, verdictInput),
+	}
+}
+
+// listen reads one kind of signal. What cannot be read becomes an input too,
+// since its sender learns of nothing.
+func listen[T any](ctx workflow.Context, name string, d agent.Decoder[T], input func(T) (agent.Input, string)) channel {
+	return channel{workflow.GetSignalChannel(ctx, name), func(raw converter.RawValue) (agent.Input, string) {
+		v, err := decode(d, raw)
+		if err != nil {
+			return agent.Malformed{Name: name, Reason: err.Error()}, ""
+		}
+		return input(v)
+	}}
+}
+
+func messageInput(m signals.Message) (agent.Input, string) {
+	return agent.Message{ID: m.ID, Principal: unverified(m.Principal), Text: m.Text}, m.TraceID
+}
+
+func cancelInput(c signals.Cancel) (agent.Input, string) {
+	return agent.CancelRun{ID: c.ID, Principal: unverified(c.Principal), Reason: c.Reason}, c.TraceID
+}
+
+func verdictInput(v signals.Verdict) (agent.Input, string) {
+	return agent.VerdictGiven{Verdict: agent.Verdict{ID: v.ID, Gate: v.Gate, Digest: v.Digest, Verdict: v.Verdict, Reason: v.Reason,
+		Principal: unverified(v.Principal)}}, v.TraceID
+}
+
+// handle answers updates. A validator refuses what could never be accepted, so
+// that nothing of it is written to the history; it changes nothing.
+func (b *inbox) handle(ctx workflow.Context, l *loop) error {
+	return errors.Join(
+		update(ctx, b, l, signals.NameMessage, signals.Messages, messageInput, func(m signals.Message) error { return l.checkMessage(m.Text) }),
+		update(ctx, b, l, signals.NameCancel, signals.Cancels, cancelInput, func(signals.Cancel) error { return nil }),
+		update(ctx, b, l, signals.NameVerdict, signals.Verdicts, verdictInput, func(v signals.Verdict) error {
+			in, _ := verdictInput(v)
+			return agent.CheckVerdict(in.(agent.VerdictGiven).Verdict)
+		}),
+	)
+}
+
+func update[T any](ctx workflow.Context, b *inbox, l *loop, name string, d agent.Decoder[T], input func(T) (agent.Input, string), check func(T) error) error {
+	return workflow.SetUpdateHandlerWithOptions(ctx, name, func(uctx workflow.Context, raw converter.RawValue) (agent.Receipt, error) {
+		v, err := decode(d, raw)
+		if err != nil {
+			return agent.Receipt{}, updateError(err)
+		}
+		in, trace := input(v)
+		e := b.push(in, trace)
+		// A cancel through Temporal must not take the answer away.
+		uctx, cancel := workflow.NewDisconnectedContext(uctx)
+		defer cancel()
+		if err := workflow.Await(uctx, func() bool { return e.done }); err != nil {
+			return agent.Receipt{}, err
+		}
+		return e.receipt, nil
+	}, workflow.UpdateHandlerOptions{Validator: func(uctx workflow.Context, raw converter.RawValue) error {
+		v, err := decode(d, raw)
+		if err == nil {
+			err = check(v)
+		}
+		if err != nil {
+			return updateError(err)
+		}
+		return nil
+	}})
+}
+
+// updateError carries the code as the error's type.
+func updateError(err error) error {
+	return temporal.NewNonRetryableApplicationError(err.Error(), string(agent.ErrorCode(err)), nil)
+}

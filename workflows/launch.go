@@ -1,0 +1,257 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"interlock/agent"
+	"interlock/signals"
+	"interlock/tool"
+)
+
+// Times of activities that no tool sets. A heartbeat comes every second; after
+// heartbeatTimeout without one the worker is taken for dead.
+const (
+	heartbeatTimeout = 15 * time.Second
+	overhead         = 20 * time.Second // of an attempt, for the journal and the ledger
+	modelTimeout     = 5 * time.Minute  // of one attempt
+	modelDeadline    = 24 * time.Hour   // a provider may be down so long before the run pauses
+	recordTimeout    = 30 * time.Second
+)
+
+// patient retries for ever, within the deadline: whether an error is for good
+// is decided by the activity.
+var patient = &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute}
+
+// patientModel backs off further: a provider that is down is not hammered.
+var patientModel = &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 5 * time.Minute}
+
+// record appends the pending events now. It never gives up: without its journal
+// a run stands still.
+func (l *loop) record(ctx workflow.Context) {
+	in := signals.RecordInput{Ride: l.ride()}
+	l.flying++
+	workflow.GoNamed(ctx, "record", func(ctx workflow.Context) {
+		defer func() { l.flying-- }()
+		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: recordTimeout, HeartbeatTimeout: heartbeatTimeout,
+			RetryPolicy: patient, Summary: "record"})
+		var out signals.RecordResult
+		if err := workflow.ExecuteActivity(ctx, signals.ActivityRecord, in).Get(ctx, &out); err != nil {
+			if !l.fatal(err) {
+				panic(fmt.Sprintf("workflows: record ended with %v", err)) // it has no end of its own
+			}
+			return
+		}
+		l.carried(out.Carried)
+	})
+}
+
+// flush records first where the events would be too much to ride along.
+func (l *loop) flush(ctx workflow.Context) {
+	if l.machine.PendingBytes() <= l.machine.Run().Limits.Batch {
+		return
+	}
+	l.record(ctx)
+	last := l.machine.Run().Seq
+	_ = workflow.Await(ctx, func() bool { return l.failure != nil || l.acked() >= last })
+}
+
+func (l *loop) acked() int64 {
+	if b := l.machine.Batch(); b.First > 0 {
+		return b.First - 1
+	}
+	return l.machine.Run().Seq
+}
+
+func (l *loop) callModel(ctx workflow.Context, c agent.CallModel) {
+	l.flush(ctx)
+	in := signals.CallModelInput{Ride: l.ride(), View: c.View}
+	turn := c.View.Turn
+	l.flying++
+	l.goes(ctx, modelKey(turn), func(ctx workflow.Context) {
+		defer func() { l.flying-- }()
+		options := workflow.ActivityOptions{StartToCloseTimeout: modelTimeout + overhead, ScheduleToCloseTimeout: modelDeadline,
+			HeartbeatTimeout: heartbeatTimeout, RetryPolicy: patientModel, Summary: fmt.Sprintf("turn %d, phase %s", turn, c.View.Phase)}
+		var out signals.CallModelResult
+		err := l.untilTried(ctx, &in.Ride, options, func(ctx workflow.Context) error {
+			return workflow.ExecuteActivity(ctx, signals.ActivityCallModel, in).Get(ctx, &out)
+		})
+		switch {
+		case err == nil:
+			l.carried(out.Carried)
+			a := out.Answer
+			l.inbox.push(agent.Proposed{Turn: turn, Text: a.Text, Calls: a.Calls, Finish: a.Finish, Model: a.Model,
+				Instructions: a.Instructions, Usage: a.Usage, Opaque: a.Opaque}, "")
+		case temporal.IsCanceledError(err) || l.fatal(err):
+			l.lookups = append(l.lookups, in.Lookups...)
+		default:
+			l.inbox.push(agent.ProposalFailed{Turn: turn, Reason: rootMessage(err)}, "")
+		}
+	})
+}
+
+// runStep runs a tool: a quick one inside this task first.
+func (l *loop) runStep(ctx workflow.Context, task agent.Task) {
+	info, _ := l.def.Tool(task.Tool)
+	if info.Quick {
+		l.runQuick(ctx, task, info)
+		return
+	}
+	l.flush(ctx)
+	l.flying++
+	ride := l.ride()
+	l.goes(ctx, "step "+task.Step, func(ctx workflow.Context) {
+		defer func() { l.flying-- }()
+		l.ordinary(ctx, task, info, ride)
+	})
+}
+
+// runQuick tries a local activity once; past its half second, or on anything
+// but a definite answer, the tool runs as an ordinary activity.
+func (l *loop) runQuick(ctx workflow.Context, task agent.Task, info agent.ToolInfo) {
+	l.flying++
+	l.goes(ctx, "step "+task.Step, func(ctx workflow.Context) {
+		defer func() { l.flying-- }()
+		local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{ScheduleToCloseTimeout: tool.QuickTimeout,
+			RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: summary(task)})
+		var out signals.ToolResult
+		err := workflow.ExecuteLocalActivity(local, signals.QuickActivity(task.Agent, task.Tool), task).Get(ctx, &out)
+		switch {
+		case err == nil:
+			l.finished(task, out)
+		case errorType(err) == signals.ErrRefused:
+			l.inbox.push(agent.StepNotApplied{Step: task.Step, Reason: rootMessage(err), ForGood: true}, "")
+		case temporal.IsCanceledError(err):
+			l.inbox.push(agent.StepStopped{Step: task.Step}, "")
+		default:
+			l.ordinary(ctx, task, info, l.ride())
+		}
+	})
+}
+
+func summary(t agent.Task) string { return fmt.Sprintf("step %s, %s", t.Step, t.Tool) }
+
+func (l *loop) finished(task agent.Task, r signals.ToolResult) {
+	l.inbox.push(agent.StepFinished{Step: task.Step, Result: r.Result, Whole: r.Whole, TooLarge: r.TooLarge}, "")
+}
+
+// ordinary runs a tool as an activity and tells the machine how it ended.
+func (l *loop) ordinary(ctx workflow.Context, task agent.Task, info agent.ToolInfo, ride signals.Ride) {
+	attempt := info.Timeout + overhead
+	if info.Effect == agent.ReadOnly {
+		attempt = tool.ReadAttempts*(info.Timeout+3*time.Second) + overhead
+	}
+	in := signals.ToolInput{Ride: ride, Task: task}
+	options := workflow.ActivityOptions{StartToCloseTimeout: attempt, ScheduleToCloseTimeout: max(info.Deadline, attempt),
+		HeartbeatTimeout: heartbeatTimeout, RetryPolicy: patient, Summary: summary(task)}
+	var out signals.ToolOutput
+	err := l.untilTried(ctx, &in.Ride, options, func(ctx workflow.Context) error {
+		return workflow.ExecuteActivity(ctx, signals.ToolActivity(task.Agent, task.Tool), in).Get(ctx, &out)
+	})
+	if err == nil {
+		l.carried(out.Carried)
+		l.finished(task, out.ToolResult)
+		return
+	}
+	l.lookups = append(l.lookups, in.Lookups...)
+	if l.fatal(err) {
+		return
+	}
+	l.inbox.push(failed(task, info.Effect, err), "")
+}
+
+// untilTried schedules an activity again when its time ran out and the last
+// attempt had run nothing: a store that is down, a worker that lacks the code
+// and a journal that differs are waited for, outside the tool's own deadline.
+func (l *loop) untilTried(ctx workflow.Context, ride *signals.Ride, o workflow.ActivityOptions, run func(workflow.Context) error) error {
+	ctx = workflow.WithActivityOptions(ctx, o)
+	for {
+		err := run(ctx)
+		if err == nil || temporal.IsCanceledError(err) {
+			return err
+		}
+		again := false
+		switch errorType(err) {
+		case signals.ErrNotDeployed, signals.ErrDiverged:
+			again = true
+		case signals.ErrUnavailable: // a provider that is down so long pauses the run
+			again = o.ScheduleToCloseTimeout != modelDeadline
+		}
+		if again && !timedOutItself(err) {
+			lookups := ride.Lookups
+			*ride = l.ride()
+			ride.Lookups = append(lookups, ride.Lookups...)
+			continue
+		}
+		return err
+	}
+}
+
+// timedOutItself reports that the deadline passed while an attempt ran.
+func timedOutItself(err error) bool {
+	var t *temporal.TimeoutError
+	return errors.As(err, &t)
+}
+
+// failed says what is known of a step whose activity ended with an error. A
+// timeout is never "not applied" where there is an effect.
+func failed(task agent.Task, effect agent.Effect, err error) agent.Input {
+	reason := rootMessage(err)
+	if temporal.IsCanceledError(err) {
+		return agent.StepStopped{Step: task.Step}
+	}
+	var app *temporal.ApplicationError
+	timedOut := timedOutItself(err)
+	if errors.As(err, &app) && !timedOut {
+		open := true
+		switch app.Type() {
+		case signals.ErrRefused:
+			return agent.StepNotApplied{Step: task.Step, Reason: reason, ForGood: true}
+		case signals.ErrNotApplied:
+			if app.HasDetails() && app.Details(&open) == nil && !open {
+				return agent.StepNotApplied{Step: task.Step, Reason: reason}
+			}
+		case signals.ErrInvalid:
+			// The store refused the claim before anything ran.
+			return agent.StepNotApplied{Step: task.Step, Reason: reason}
+		}
+	}
+	if effect == agent.ReadOnly {
+		return agent.StepNotApplied{Step: task.Step, Reason: reason}
+	}
+	if timedOut {
+		reason = "the time was up: " + reason
+	}
+	return agent.StepUnknown{Step: task.Step, Reason: reason}
+}
+
+// errorType is the type of the application error in a chain, "" where there
+// is none.
+func errorType(err error) string {
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) {
+		return app.Type()
+	}
+	return ""
+}
+
+// rootMessage is what went wrong, without the SDK's wrapping.
+func rootMessage(err error) string {
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) {
+		return app.Message()
+	}
+	var t *temporal.TimeoutError
+	if errors.As(err, &t) {
+		if t.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT {
+			return "its worker stopped answering"
+		}
+		return "it ran out of time"
+	}
+	return err.Error()
+}

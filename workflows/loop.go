@@ -1,0 +1,184 @@
+package workflows
+
+import (
+	"fmt"
+	"strings"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"interlock/agent"
+	"interlock/signals"
+)
+
+// loop takes one input after the other, so that two turns can never run at
+// once, and launches each command in a coroutine whose result comes back as an
+// input.
+type loop struct {
+	inbox   *inbox
+	info    *workflow.Info
+	def     *agent.Definition
+	machine *agent.Machine
+
+	lookups []agent.Task // to be carried by the next activity
+	stops   map[string]workflow.CancelFunc
+	flying  int // activities whose result is still to come
+	ending  agent.RunStatus
+	failure error // ends the workflow: it must not go on
+}
+
+func (l *loop) checkMessage(text string) error {
+	if l.machine == nil {
+		return nil
+	}
+	return l.machine.CheckMessage(text)
+}
+
+func (l *loop) query() (*agent.Run, error) {
+	if l.machine == nil {
+		return nil, fmt.Errorf("the run has not started; a worker that serves its agent must take its first task")
+	}
+	return l.machine.Run(), nil
+}
+
+// run goes on until the run has ended, all its events are recorded, and every
+// sender has an answer.
+func (l *loop) run(ctx workflow.Context) error {
+	for {
+		if err := workflow.Await(ctx, func() bool { return l.inbox.waiting() || l.failure != nil || l.over() }); err != nil {
+			return err
+		}
+		l.inbox.pull()
+		switch {
+		case l.failure != nil:
+			return l.failure
+		case len(l.inbox.entries) > 0:
+			l.take(ctx, l.inbox.pop())
+		default:
+			// The run is over. Its senders get their answers; what arrives
+			// meanwhile is refused, never lost.
+			if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) || l.inbox.waiting() }); err != nil {
+				return err
+			}
+			if !l.inbox.waiting() {
+				return nil
+			}
+		}
+	}
+}
+
+// over reports that the run has ended and its last events are recorded.
+func (l *loop) over() bool { return l.ending != "" && !l.machine.Unacknowledged() && l.flying == 0 }
+
+func (l *loop) take(ctx workflow.Context, e *entry) {
+	commands, receipt := l.machine.Step(workflow.Now(ctx), e.trace, e.input)
+	e.receipt, e.done = receipt, true
+	// Gates first: whatever activity comes next asks about their effects.
+	for _, c := range commands {
+		if open, ok := c.(agent.OpenGate); ok && open.Lookup != nil {
+			l.lookups = append(l.lookups, *open.Lookup)
+		}
+	}
+	for _, c := range commands {
+		l.launch(ctx, c)
+	}
+	workflow.SetCurrentDetails(ctx, l.details())
+}
+
+func (l *loop) launch(ctx workflow.Context, c agent.Command) {
+	switch c := c.(type) {
+	case agent.CallModel:
+		l.callModel(ctx, c)
+	case agent.CancelModel:
+		l.stop(modelKey(c.Turn))
+	case agent.RunStep:
+		l.runStep(ctx, c.Task)
+	case agent.CancelStep:
+		l.stop("step " + c.Step)
+	case agent.OpenGate:
+		l.startTimer(ctx, c)
+	case agent.CloseGate:
+		l.stop("gate " + c.Gate)
+	case agent.Record:
+		l.record(ctx)
+	case agent.Finish:
+		l.ending = c.Status
+	default:
+		panic(fmt.Sprintf("workflows: unknown command %T", c))
+	}
+}
+
+func modelKey(turn int) string { return fmt.Sprintf("turn %d", turn) }
+
+// stop cancels what runs under a key; the coroutine notices by itself.
+func (l *loop) stop(key string) {
+	if cancel, ok := l.stops[key]; ok {
+		cancel()
+		delete(l.stops, key)
+	}
+}
+
+// goes runs f in a coroutine of its own, which stop(key) cancels.
+func (l *loop) goes(ctx workflow.Context, key string, f func(ctx workflow.Context)) {
+	ctx, cancel := workflow.WithCancel(ctx)
+	l.stops[key] = cancel
+	workflow.GoNamed(ctx, key, func(ctx workflow.Context) {
+		defer cancel()
+		f(ctx)
+	})
+}
+
+func (l *loop) startTimer(ctx workflow.Context, g agent.OpenGate) {
+	if g.ExpiresAt == nil {
+		return
+	}
+	wait := g.ExpiresAt.Sub(workflow.Now(ctx))
+	l.goes(ctx, "gate "+g.Gate, func(ctx workflow.Context) {
+		timer := workflow.NewTimerWithOptions(ctx, wait, workflow.TimerOptions{Summary: "gate " + g.Gate + " expires"})
+		if timer.Get(ctx, nil) == nil {
+			l.inbox.push(agent.GateTimerFired{Gate: g.Gate}, "")
+		}
+	})
+}
+
+// ride is what the next activity carries.
+func (l *loop) ride() signals.Ride {
+	r := signals.Ride{FirstRunID: l.info.FirstRunID, Batch: l.machine.Batch(), Lookups: l.lookups}
+	l.lookups = nil
+	return r
+}
+
+// carried takes what came of a ride.
+func (l *loop) carried(c signals.Carried) {
+	l.machine.Ack(c.Acked)
+	for _, s := range c.Standing {
+		l.inbox.push(agent.EffectStands{Step: s.Step, Result: s.Result, Whole: s.Whole, TooLarge: s.TooLarge}, "")
+	}
+}
+
+// fatal reports errors after which the run must not go on: its journal belongs
+// to another run.
+func (l *loop) fatal(err error) bool {
+	switch errorType(err) {
+	case signals.ErrKeyUsed, signals.ErrConflict, signals.ErrSuperseded:
+		l.failure = temporal.NewNonRetryableApplicationError(rootMessage(err), errorType(err), nil)
+		return true
+	}
+	return false
+}
+
+// details is what Temporal's UI shows of the run.
+func (l *loop) details() string {
+	r := l.machine.Run()
+	var b strings.Builder
+	fmt.Fprintf(&b, "**%s** in phase **%s**, turn %d", r.Status, r.Phase, r.Turn)
+	if r.Reason != "" {
+		fmt.Fprintf(&b, ": %s", r.Reason)
+	}
+	for _, g := range r.Gates {
+		if g.Status == agent.GateOpen && g.Kind != agent.KindAsk {
+			fmt.Fprintf(&b, "\n- gate %s waits for %s", g.ID, strings.Join(g.Roles, " or "))
+		}
+	}
+	return b.String()
+}

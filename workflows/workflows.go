@@ -1,0 +1,158 @@
+// Package workflows is the durable part of a run: a small interpreter that
+// feeds inputs to [agent.Machine] and turns its commands into activities and
+// timers. Nothing is decided here.
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"interlock/agent"
+	"interlock/signals"
+)
+
+// Runs is the workflow of every agent of a registry; each is registered under
+// its agent's name.
+type Runs struct{ agents *agent.Registry }
+
+// New makes the workflows of a registry.
+func New(agents *agent.Registry) *Runs { return &Runs{agents} }
+
+// Registered is what a workflow of a given type runs; for workers and replayers.
+func (r *Runs) Registered() map[string]any {
+	out := map[string]any{}
+	for _, name := range r.agents.Names() {
+		out[name] = r.Run
+	}
+	return out
+}
+
+// pins are what decisions rest on beside the inputs. They are read once, in the
+// first task, so that a later build or configuration cannot change them under
+// a run.
+type pins struct {
+	Version     int          `json:"version"`
+	Rules       int          `json:"rules"`
+	Fingerprint string       `json:"fingerprint"`
+	Limits      agent.Limits `json:"limits"`
+}
+
+// Run is one execution of an agent.
+//
+// A panic in the agent's code, and an agent version that this worker lacks,
+// block the workflow's task until a worker with the right code takes it; the
+// run itself never fails of it.
+func (r *Runs) Run(root workflow.Context, raw converter.RawValue) (signals.End, error) {
+	// Everything runs on a disconnected context: Temporal's cancel is an input
+	// like any other, and what a cancelled run must still do can be done.
+	ctx, stop := workflow.NewDisconnectedContext(root)
+	defer stop()
+	in := &inbox{}
+	in.listen(ctx)
+	l := &loop{inbox: in, info: workflow.GetInfo(root), stops: map[string]workflow.CancelFunc{}}
+	if err := workflow.SetQueryHandler(ctx, signals.QueryRun, l.query); err != nil {
+		return signals.End{}, err
+	}
+	if err := in.handle(ctx, l); err != nil {
+		return signals.End{}, err
+	}
+	start, err := readStart(raw, l.info)
+	if err != nil {
+		return signals.End{}, temporal.NewNonRetryableApplicationError(err.Error(), signals.ErrInvalid, err)
+	}
+	if err := l.open(ctx, r.agents, start); err != nil {
+		return signals.End{}, err
+	}
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		root.Done().Receive(ctx, nil)
+		in.push(agent.CancelRun{ID: "temporal-cancel", Principal: agent.Principal{Subject: "temporal"}, Reason: "cancelled through Temporal"}, "")
+	})
+	if err := l.run(ctx); err != nil {
+		return signals.End{}, err
+	}
+	return l.end(root)
+}
+
+// readStart decodes the start input and checks that the workflow has the
+// address that it must have.
+func readStart(raw converter.RawValue, info *workflow.Info) (signals.Start, error) {
+	start, err := decode(signals.Starts, raw)
+	if err != nil {
+		return start, err
+	}
+	if err := signals.CheckStart(start); err != nil {
+		return start, err
+	}
+	if want := signals.Address(start.Tenant, start.Agent, start.Key); want != info.WorkflowExecution.ID {
+		return start, agent.Errorf(agent.CodeInvalid, "the workflow id is %q; this start input belongs under %q", info.WorkflowExecution.ID, want)
+	}
+	if start.Agent != info.WorkflowType.Name {
+		return start, agent.Errorf(agent.CodeInvalid, "the workflow type is %q, the start input names agent %q", info.WorkflowType.Name, start.Agent)
+	}
+	return start, nil
+}
+
+// decode reads a payload that must be JSON.
+func decode[T any](d agent.Decoder[T], raw converter.RawValue) (T, error) {
+	var zero T
+	p := raw.Payload()
+	if enc := string(p.GetMetadata()[converter.MetadataEncoding]); enc != converter.MetadataEncodingJSON {
+		return zero, agent.Errorf(agent.CodeInvalid, "the payload is %q; send JSON", enc)
+	}
+	return d.Decode(p.GetData())
+}
+
+// open reads the pins and gives the machine its first inputs.
+func (l *loop) open(ctx workflow.Context, agents *agent.Registry, s signals.Start) error {
+	var p pins
+	fresh := workflow.SideEffect(ctx, func(workflow.Context) any {
+		def, err := agents.Get(s.Agent, s.Version)
+		if err != nil {
+			panic(err) // blocks the task; nothing is recorded
+		}
+		return pins{Version: def.Version, Rules: agent.Rules, Fingerprint: def.Fingerprint(), Limits: def.Limits()}
+	})
+	if err := fresh.Get(&p); err != nil {
+		return err
+	}
+	def, err := agents.Get(s.Agent, p.Version)
+	if err != nil {
+		panic(fmt.Sprintf("%v: the task waits for a worker that has it", err))
+	}
+	l.def, l.machine = def, agent.NewMachine(def)
+	user := s.User
+	if user == "" {
+		user = s.Principal.Subject
+	}
+	inputs := []agent.Input{agent.Started{Tenant: s.Tenant, Key: s.Key, FirstRunID: l.info.FirstRunID, Version: p.Version, Rules: p.Rules,
+		Fingerprint: p.Fingerprint, Limits: p.Limits, Principal: unverified(s.Principal), User: user, Body: s.Body}}
+	if s.Message != nil {
+		inputs = append(inputs, agent.Message{ID: s.Message.ID, Principal: unverified(s.Message.Principal), Text: s.Message.Text})
+	}
+	l.inbox.first(s.TraceID, inputs...)
+	return nil
+}
+
+// unverified takes away what a sender says of its own authentication: nobody
+// has checked it.
+func unverified(p agent.Principal) agent.Principal {
+	p.Auth = ""
+	return p
+}
+
+// end is the workflow's result. A run that Temporal cancelled ends as cancelled
+// there too.
+func (l *loop) end(root workflow.Context) (signals.End, error) {
+	r := l.machine.Run()
+	end := signals.End{Status: r.Status, Phase: r.Phase, Reason: r.Reason, State: r.State}
+	switch {
+	case r.Status == agent.RunFailed:
+		return end, temporal.NewNonRetryableApplicationError(r.Reason, signals.ErrInvalid, nil)
+	case r.Status == agent.RunCancelled && root.Err() != nil:
+		return end, temporal.NewCanceledError(r.Reason)
+	}
+	return end, nil
+}
