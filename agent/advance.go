@@ -188,10 +188,7 @@ func (m *Machine) wouldGoOn() bool { return !m.run.Final && m.callsModel() }
 // cache keeps hitting.
 func (m *Machine) trim() {
 	r := m.run
-	d := TrimmedData{}
-	if len(r.Turns) >= r.Limits.Window {
-		d.Turns = max(r.Limits.Window/3, 1)
-	}
+	d := TrimmedData{Turns: m.oldTurns()}
 	size := 0
 	for _, s := range r.Steps {
 		size += len(s.Result)
@@ -210,4 +207,36 @@ func (m *Machine) trim() {
 	if d.Turns > 0 || len(d.Results) > 0 {
 		m.emit(EventTrimmed, "", d)
 	}
+}
+
+// oldTurns counts the oldest turns that are to go: a third of the window when
+// it is full, and as many as the view could not show anyway.
+func (m *Machine) oldTurns() int {
+	r := m.run
+	old := 0
+	if len(r.Turns) >= r.Limits.Window {
+		old = max(r.Limits.Window/3, 1)
+	}
+	bytes := 0
+	for i := len(r.Turns) - 1; i >= old; i-- {
+		if bytes += r.Turns[i].bytes(); bytes > r.Limits.View {
+			return min(i+1, len(r.Turns)-1) // the latest stays
+		}
+	}
+	return old
+}
+
+// bytes is about what the turn takes, results apart.
+func (t Turn) bytes() int {
+	n := 60
+	for _, it := range t.Opening {
+		n += len(it.Text) + 80
+	}
+	if p := t.Proposal; p != nil {
+		n += len(p.Text) + len(p.Opaque) + 120
+		for _, c := range p.Calls {
+			n += len(c.Args) + len(c.Raw) + len(c.Text) + 100
+		}
+	}
+	return n
 }

@@ -495,11 +495,12 @@ func appendValue(out JSON, v any) JSON {
 	panic(fmt.Sprintf("agent: no JSON value is a %T", v))
 }
 
-// sortedKeys is the only way this package walks a map. Keys are ordered by
-// UTF-16 code unit, which is plain byte order but for astral characters.
+// sortedKeys is the only way this package walks a map, and the reason why it
+// may. Keys are ordered by UTF-16 code unit, which is plain byte order but for
+// astral characters.
 func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
-	for k := range m { //workflowcheck:ignore sorted below
+	for k := range m {
 		keys = append(keys, k)
 	}
 	slices.SortFunc(keys, compareUTF16)

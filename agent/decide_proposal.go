@@ -110,7 +110,7 @@ func (m *Machine) call(c ProposedCall) {
 		m.refuse(c, fmt.Sprintf("there is no tool %s in phase %s; available: %s", c.Tool, p.name, orNone(p.tools)))
 		return
 	}
-	args, err := t.args.arguments(c.Args.String(), t.argsType)
+	args, err := m.arguments(t, c.Args)
 	if err != nil {
 		m.refuse(c, err.Error())
 		return
@@ -125,6 +125,15 @@ func (m *Machine) call(c ProposedCall) {
 		return
 	}
 	m.commit(commitment{kind: KindTool, tool: t.name, args: args, by: ByModel, call: c.ID, gate: t.gate, t: t})
+}
+
+// arguments are what the tool will get, byte for byte.
+func (m *Machine) arguments(t *toolDef, text JSON) (JSON, error) {
+	args, err := t.args.arguments(text.String(), t.argsType)
+	if err == nil && len(args) > m.run.Limits.Result {
+		err = Errorf(CodeInvalid, "the arguments have %d bytes, the limit is %d", len(args), m.run.Limits.Result)
+	}
+	return args, err
 }
 
 // stands finds the step that had the same effect: calling again changes nothing.

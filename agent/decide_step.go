@@ -199,9 +199,9 @@ func (m *Machine) enterCall(p *phaseDef, call Call) {
 		refuse(JSON("{}"), err.Error())
 		return
 	}
-	args, err := t.args.arguments(text.String(), t.argsType)
+	args, err := m.arguments(t, text)
 	if err != nil {
-		refuse(text, err.Error())
+		refuse(JSON("{}"), err.Error())
 		return
 	}
 	if reason := m.forbids(t, args); reason != "" {
@@ -212,10 +212,19 @@ func (m *Machine) enterCall(p *phaseDef, call Call) {
 }
 
 // forbids says why a call with good arguments may not be made now: a binding
-// ruling, or the same effect under way.
+// ruling, too much under way, or the same effect under way.
 func (m *Machine) forbids(t *toolDef, args JSON) string {
 	if r := m.ruling(t.name, args); r != nil {
 		return fmt.Sprintf("%s rejected this (%s); it stays refused while %s unchanged", r.By.Subject, r.Reason, unchanged(r.Reads))
+	}
+	open := len(args)
+	for _, s := range m.run.Steps {
+		if s.Status.Open() {
+			open += len(s.Args)
+		}
+	}
+	if open > m.run.Limits.State {
+		return fmt.Sprintf("the calls that are under way would hold %d bytes of arguments, the limit is %d; wait for them or withdraw one", open, m.run.Limits.State)
 	}
 	if t.effect == ReadOnly || t.repeatable {
 		return ""

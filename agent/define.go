@@ -283,40 +283,6 @@ func checkStateOf[S any](j JSON) (JSON, error) {
 	return checkedState(s)
 }
 
-func (l Limits) withDefaults(b Budget) Limits {
-	d := DefaultLimits()
-	fill := func(v *int, def int) {
-		if *v == 0 {
-			*v = def
-		}
-	}
-	for _, p := range []struct {
-		v   *int
-		def int
-	}{{&l.State, d.State}, {&l.Snapshot, d.Snapshot}, {&l.View, d.View}, {&l.Shown, d.Shown}, {&l.Facts, d.Facts},
-		{&l.Rulings, d.Rulings}, {&l.Result, d.Result}, {&l.Message, d.Message}, {&l.Batch, d.Batch}, {&l.Window, d.Window},
-		{&l.Active, d.Active}, {&l.Handled, d.Handled}} {
-		fill(p.v, p.def)
-	}
-	if l.Budget == (Budget{}) {
-		l.Budget = b
-	}
-	for _, p := range []struct {
-		v   *int
-		def int
-	}{{&l.Budget.Turns, d.Budget.Turns}, {&l.Budget.ModelCalls, d.Budget.ModelCalls}, {&l.Budget.Refusals, d.Budget.Refusals},
-		{&l.Budget.ToolErrors, d.Budget.ToolErrors}, {&l.Budget.SameCall, d.Budget.SameCall}} {
-		fill(p.v, p.def)
-	}
-	if l.Budget.Tokens == 0 {
-		l.Budget.Tokens = d.Budget.Tokens
-	}
-	if l.Budget.Active == 0 {
-		l.Budget.Active = d.Budget.Active
-	}
-	return l
-}
-
 // Err lists every mistake of the definition, each with where it is; nil where
 // there is none.
 func (d *Definition) Err() error {

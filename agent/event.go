@@ -59,8 +59,8 @@ type Event struct {
 // the event before it ("" before the first): hex SHA-256 over both.
 func (e Event) Chain(before string) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%d\n%s\n%s\n%d\n%d\n%s\n%s\n%s\n", before, e.Seq, e.At.UTC().Format(time.RFC3339Nano),
-		e.Type, e.V, e.Turn, e.Step, e.Tenant, e.TraceID)
+	h.Write(fmt.Appendf(nil, "%s\n%d\n%s\n%s\n%d\n%d\n%s\n%s\n%s\n", before, e.Seq, e.At.UTC().Format(time.RFC3339Nano),
+		e.Type, e.V, e.Turn, e.Step, e.Tenant, e.TraceID))
 	h.Write([]byte(e.Data.String()))
 	return hex.EncodeToString(h.Sum(nil))
 }

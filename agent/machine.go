@@ -254,11 +254,7 @@ func clip(s string, limit int) string {
 		return s
 	}
 	const mark = " …(cut)"
-	n := limit - len(mark)
-	for n > 0 && !runeStart(s[n]) {
-		n--
-	}
-	return s[:n] + mark
+	return head(s, max(limit-len(mark), 0)) + mark
 }
 
 func runeStart(b byte) bool { return b&0xC0 != 0x80 }

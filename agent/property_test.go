@@ -27,17 +27,40 @@ type watcher struct {
 	calling bool
 	running map[string]agent.Task
 	done    map[string]bool // effect keys that happened
+	story
 }
 
 func (w *watcher) step(in agent.Input) agent.Receipt {
-	had, ended := w.m.Run().Seq, w.m.Run().Status.Ended()
+	had, status, owed := w.m.Run().Seq, w.m.Run().Status, w.m.Run().Owed
+	ended := status.Ended()
 	cmds, receipt := w.m.Step(w.now, "", in)
 	batch := w.m.Batch()
 	fresh := 0
 	for _, e := range batch.Events {
 		if e.Seq > had {
 			w.events = append(w.events, e)
+			w.event(e)
 			fresh++
+			// Until a message is answered the model can withdraw: no verdict
+			// starts a step. Mutation: judge at once in Machine.verdict.
+			if _, verdict := in.(agent.VerdictGiven); verdict && owed > 0 && e.Type == agent.EventStepResumed {
+				w.t.Fatalf("a verdict starts step %s before message %d is answered", e.Step, owed)
+			}
+		}
+	}
+	// A repeat does nothing. Mutation: drop the look at Handled from sent.
+	if m, ok := in.(agent.Message); ok {
+		if w.ids[m.ID] && fresh > 0 {
+			w.t.Fatalf("message %s came again and gave %d events", m.ID, fresh)
+		}
+		w.ids[m.ID] = w.ids[m.ID] || receipt.Status == agent.Accepted
+	}
+	// A paused run starts nothing. Mutation: drop RunPaused from once.
+	for _, c := range cmds {
+		_, runs := c.(agent.RunStep)
+		_, calls := c.(agent.CallModel)
+		if status == agent.RunPaused && (runs || calls) {
+			w.t.Fatalf("a paused run gave %T for %T", c, in)
 		}
 	}
 	// Reduce(events) equals the run. Mutation: any write to the run outside
@@ -92,8 +115,7 @@ func (w *watcher) command(c agent.Command) {
 
 // run: no step that has a gate starts without a valid approval of what was
 // shown. Mutations: start the step in Machine.commit although needed is true;
-// drop the digest from Machine.voids; drop the roles from it; call judgeKept
-// before voids. And no effect that the run knows to have happened
+// drop the digest from Machine.voids; drop the roles from it. And no effect that the run knows to have happened
 // runs again (of older ones the ledger knows): let stands return nil.
 func (w *watcher) run(t agent.Task) {
 	for _, s := range w.m.Run().Steps {
@@ -101,6 +123,7 @@ func (w *watcher) run(t agent.Task) {
 			w.t.Fatalf("step %s runs effect %s again, which happened as step %s", t.Step, t.Key, s.ID)
 		}
 	}
+	w.effect(t)
 	w.running[t.Step] = t
 	var gate *agent.Gate
 	approved := false
@@ -145,6 +168,7 @@ func (w *watcher) view(v agent.View) {
 				w.t.Fatalf("call id %s twice", c.ID)
 			}
 			seen[c.ID] = true
+			w.said(c)
 			if c.Answer.Status == "" || c.Answer.Status == string(agent.StepRunning) {
 				w.t.Fatalf("turn %d: call %s %s has no answer: %+v", v.Turn, c.ID, c.Tool, c.Answer)
 			}
@@ -161,6 +185,7 @@ func (w *watcher) view(v agent.View) {
 // rest: at the end every step is definite; a run that is idle says what it
 // waits for; nothing that runs is forgotten. Mutation: end a cancel at once.
 func (w *watcher) rest() {
+	w.standing()
 	r := w.m.Run()
 	for _, s := range r.Steps {
 		if r.Status.Ended() && (s.Status == agent.StepRunning || s.Status == agent.StepWaiting) {
@@ -279,6 +304,7 @@ func (w *watcher) finishStep() {
 	case 0:
 		w.step(agent.StepNotApplied{Step: id, Reason: "no"})
 	case 1:
+		w.dead[task.Key] = task.Key != ""
 		w.step(agent.StepNotApplied{Step: id, Reason: "never", ForGood: true})
 	case 2:
 		w.step(agent.StepUnknown{Step: id, Reason: "lost"})
@@ -315,9 +341,10 @@ func TestMachine_Properties(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				def := agents[name]()
 				w := &watcher{t: t, m: agent.NewMachine(def), now: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC),
-					running: map[string]agent.Task{}, done: map[string]bool{}}
+					running: map[string]agent.Task{}, done: map[string]bool{}, story: newStory()}
 				w.step(agent.Started{Tenant: "acme", Key: "k", FirstRunID: "r", Rules: agent.Rules, Limits: def.Limits(), User: "u",
 					Body: agent.JSON(`{"customer_id":"c-1"}`)})
+				w.opening(name)
 				for range rapid.IntRange(1, 80).Draw(t, "inputs") {
 					w.randomInput()
 				}

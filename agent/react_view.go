@@ -1,6 +1,9 @@
 package agent
 
-import "slices"
+import (
+	"slices"
+	"unicode/utf8"
+)
 
 // view is what the model is shown now. It holds what must be shown, then as
 // many recent turns as there is room for, whole or not at all.
@@ -162,7 +165,21 @@ func head(s string, n int) string {
 	for n > 0 && !runeStart(s[n]) {
 		n--
 	}
+	letters := 0
+	for i := n; i >= 4 && flagLetter(s[i-4:]); i -= 4 {
+		letters++
+	}
+	if letters%2 == 1 && flagLetter(s[n:]) {
+		n -= 4
+	}
 	return s[:n]
+}
+
+// flagLetter reports whether a text begins with half of a flag, which is two
+// regional letters of four bytes each.
+func flagLetter(s string) bool {
+	r, _ := utf8.DecodeRuneInString(s)
+	return r >= 0x1F1E6 && r <= 0x1F1FF
 }
 
 func (m *Machine) left() Left {

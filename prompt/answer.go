@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"encoding/json"
 	"strings"
 
 	"interlock/agent"
@@ -38,10 +39,33 @@ func failed(status string) bool {
 // answer is the text of a call's one answer.
 func answer(vc agent.ViewCall, b body, gate *agent.ViewGate) string {
 	text := status(vc.Answer, gate)
+	if asked(vc) {
+		text = shownByAsk(vc.Args)
+	}
 	if vc.Answer.Step != "" {
 		text = stepName(vc.Answer.Step) + ": " + text
 	}
 	return text + b.lines()
+}
+
+// asked reports whether a call put a question to the user. Its answer says the
+// same before and after the user has answered, so that what was sent stays sent.
+func asked(vc agent.ViewCall) bool {
+	s := agent.StepStatus(vc.Answer.Status)
+	return vc.Tool == agent.CallAsk && vc.Answer.Step != "" && (s == agent.StepWaiting || s == agent.StepDone)
+}
+
+// shownByAsk says what the user was shown, so that the model need not repeat it
+// and knows what a yes is a yes to.
+func shownByAsk(args agent.JSON) string {
+	var a struct {
+		Fields []string `json:"fields"`
+	}
+	text := "asked. The user has been shown the question"
+	if json.Unmarshal(args, &a) == nil && len(a.Fields) > 0 {
+		text += ", with the values that the state then had for " + inline(strings.Join(a.Fields, ", "))
+	}
+	return text + ". The user's next message is the answer."
 }
 
 // status is an item's status in words, with its reason.
@@ -49,7 +73,8 @@ func status(it agent.ViewItem, gate *agent.ViewGate) string {
 	words, known := statusWords[agent.StepStatus(it.Status)]
 	switch {
 	case it.Status == string(agent.StepWaiting) && strings.TrimSpace(it.Text) != "":
-		return "waiting: " + inline(it.Text) // as it was told then: it stays the same when the gate closes
+		// As it was told then: it stays the same when the gate closes.
+		return "waiting: " + strings.TrimPrefix(inline(it.Text), "waits ") + ". It has not run"
 	case it.Status == string(agent.StepWaiting) && gate != nil:
 		words = "waiting at gate " + inline(gate.ID) + " " + waitsFor(*gate) + ": not decided yet"
 	case it.Status == "":
@@ -67,7 +92,7 @@ func status(it agent.ViewItem, gate *agent.ViewGate) string {
 func waitsFor(g agent.ViewGate) string {
 	who := "for the user"
 	if len(g.Roles) > 0 {
-		who = "for " + inline(strings.Join(g.Roles, ", "))
+		who = "for a person with role " + inline(strings.Join(g.Roles, " or "))
 	}
 	if g.ExpiresAt != nil {
 		who += " until " + stamp(*g.ExpiresAt)

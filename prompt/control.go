@@ -2,44 +2,39 @@ package prompt
 
 import (
 	"fmt"
-	"slices"
 
 	"interlock/agent"
 	"interlock/llm"
 )
 
-// control is a control call: what the model is told of it, and when it can make
-// sense.
+// control is a control call: what the model is told of it, and for which agents
+// and phases it is offered. Whether it makes sense at the moment is not asked: a
+// tool list that changes costs the provider's cache of all messages behind it,
+// and code refuses a senseless call with its reason.
 type control struct {
 	name string
 	doc  string
-	when func(in Input, c content) bool
+	when func(in Input) bool // nil: always
 }
 
-// controls is in the order of the system message. The tool list is in another,
-// see offer.
+// controls is in the order of the tool list.
 var controls = []control{
 	{agent.CallSetFields, "Sets fields of the state. A field that only the user may set needs a quote from a user message that contains the value.",
-		func(in Input, _ content) bool { return len(settable(in.Fields)) > 0 }},
-	{agent.CallAsk, "Asks the user a question. The program shows the user the present values of the fields that you name. This is the only way to have values shown that the user is to confirm.",
-		func(Input, content) bool { return true }},
-	{agent.CallConfirm, "Records the user's yes to values that the program has shown, with a quote from a user message that came after the showing.",
-		func(in Input, _ content) bool { return anyShown(in.View) }},
-	{agent.CallRecordFact, "Keeps something that the user said, word for word.",
-		func(Input, content) bool { return true }},
+		func(in Input) bool { return len(settable(in.Fields)) > 0 }},
+	{agent.CallAsk, "Asks the user a question. The program shows the user the question with the present values of the fields that you name. This is the only way to have values shown that the user is to confirm.", nil},
+	{agent.CallConfirm, "Records the user's yes to values that the program has shown, with a quote from a user message that came after the showing.", nil},
+	{agent.CallRecordFact, "Keeps something that the user said, word for word.", nil},
+	{agent.CallWithdraw, "Takes back a call that waits at a gate.", nil},
+	{agent.CallReadResult, "Reads a result that is not shown, or reads on in one that is shown in part.", nil},
 	{agent.CallMove, "Moves to another phase, if its condition holds.",
-		func(in Input, _ content) bool { return len(moves(in.Phase)) > 0 }},
-	{agent.CallWithdraw, "Takes back a call that waits at a gate.",
-		func(in Input, _ content) bool { return len(in.View.Waiting) > 0 }},
-	{agent.CallReadResult, "Reads a result that is not shown, or reads on in one that is shown in part.",
-		func(_ Input, c content) bool { return c.more }},
-	{agent.CallFinish, "Ends the run with your last words to the user.",
-		func(in Input, _ content) bool { return in.View.LastWord }},
+		func(in Input) bool { return len(moves(in.Phase)) > 0 }},
 }
 
-// controlSchemas make the schema of each control call's arguments. They depend
-// on the definition and the phase, never on the rest of the view, so that a tool
-// list changes only where a call comes or goes.
+// finish is the only tool of the last word, and offered nowhere else.
+var finish = control{agent.CallFinish, "Ends the run with your last words to the user.", nil}
+
+// controlSchemas make the schema of each control call's arguments, from the
+// definition and the phase.
 var controlSchemas = map[string]func(in Input) agent.JSON{
 	agent.CallSetFields: func(in Input) agent.JSON {
 		return object(members{
@@ -87,18 +82,24 @@ var controlSchemas = map[string]func(in Input) agent.JSON{
 	},
 }
 
-// offer lists the tools, from stable to changing: providers put them before the
-// messages, so that a change costs the cache of all behind it. First the
-// controls that the whole agent has, then those of the phase, then those that
-// come and go with the view.
-func offer(in Input, c content) ([]llm.Tool, error) {
+// offer lists the tools. They stand before all messages, so the list depends on
+// the definition and the phase alone, and goes from stable to changing: the
+// controls that the whole agent has, then the phase's tools, then its moves.
+func offer(in Input) ([]llm.Tool, error) {
 	if in.View.LastWord {
-		return controlTools(in, c, agent.CallFinish), nil
+		return []llm.Tool{finish.tool(in)}, nil
 	}
-	tools := controlTools(in, c, agent.CallSetFields, agent.CallAsk, agent.CallRecordFact)
-	taken := map[string]bool{}
-	for _, ctl := range controls {
-		taken[ctl.name] = true
+	var tools, last []llm.Tool
+	taken := map[string]bool{agent.CallFinish: true}
+	for _, c := range controls {
+		taken[c.name] = true
+		switch {
+		case c.when != nil && !c.when(in):
+		case c.name == agent.CallMove:
+			last = append(last, c.tool(in))
+		default:
+			tools = append(tools, c.tool(in))
+		}
 	}
 	for _, t := range in.Phase.Tools {
 		if taken[t.Name] {
@@ -107,18 +108,11 @@ func offer(in Input, c content) ([]llm.Tool, error) {
 		taken[t.Name] = true
 		tools = append(tools, llm.Tool{Name: t.Name, Description: describe(t), Schema: argsSchema(t)})
 	}
-	return append(tools, controlTools(in, c, agent.CallMove, agent.CallConfirm, agent.CallWithdraw, agent.CallReadResult)...), nil
+	return append(tools, last...), nil
 }
 
-func controlTools(in Input, c content, wanted ...string) []llm.Tool {
-	var out []llm.Tool
-	for _, name := range wanted {
-		i := slices.IndexFunc(controls, func(ctl control) bool { return ctl.name == name })
-		if ctl := controls[i]; ctl.when(in, c) {
-			out = append(out, llm.Tool{Name: ctl.name, Description: ctl.doc, Schema: controlSchemas[name](in)})
-		}
-	}
-	return out
+func (c control) tool(in Input) llm.Tool {
+	return llm.Tool{Name: c.name, Description: c.doc, Schema: controlSchemas[c.name](in)}
 }
 
 // argsSchema is the tool's, or that of no arguments.
@@ -151,15 +145,6 @@ func describe(t Tool) string {
 		add("A call may have to wait until a person approves it.")
 	}
 	return out
-}
-
-func anyShown(v agent.View) bool {
-	for _, p := range v.Provenance {
-		if p.Shown {
-			return true
-		}
-	}
-	return false
 }
 
 // moves lists the moves that the model can propose.

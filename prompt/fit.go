@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"interlock/agent"
@@ -16,7 +17,6 @@ const minPart = 256
 type content struct {
 	facts   []agent.Fact // oldest first
 	turns   []turn       // oldest first
-	more    bool         // something can be read with read_result
 	dropped int
 	report  Report
 }
@@ -69,6 +69,9 @@ func fixed(v agent.View) int {
 	}
 	for _, g := range v.Waiting {
 		n += len(g.ID) + len(g.Tool) + len(g.Title)
+	}
+	for _, step := range slices.Concat(v.Running, v.InDoubt) {
+		n += len(step)
 	}
 	return n
 }
@@ -162,13 +165,10 @@ func (c *content) count(v agent.View, all []turn) {
 			switch b.kind {
 			case bodyWhole:
 				r.Delivered++
-				c.more = c.more || b.kept > 0
 			case bodyPart:
 				r.Partial++
-				c.more = true
 			case bodyOmitted:
 				r.Starved++
-				c.more = c.more || b.step != ""
 			}
 		}
 	}

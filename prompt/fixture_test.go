@@ -82,6 +82,8 @@ func done(step, result string) agent.ViewItem {
 
 var ok = agent.ViewItem{Status: "done"}
 
+func says(text string) agent.ViewItem { return agent.ViewItem{Status: "done", Text: text} }
+
 // The turns of the refund run.
 var (
 	asked = agent.ViewTurn{N: 1, Opening: []agent.Item{message("refund 1042, it broke")}}
@@ -89,21 +91,19 @@ var (
 	looked = agent.ViewTurn{
 		N: 1, Opening: asked.Opening, Model: "m-1", Opaque: agent.JSON(`[{"signature":"s1","type":"thinking"}]`),
 		Calls: []agent.ViewCall{
-			call("c1_1", "set_fields", `{"fields":{"order_id":"1042"},"quote":"refund 1042"}`, ok),
+			call("c1_1", "set_fields", `{"fields":{"order_id":"1042"},"quote":"refund 1042"}`, says("set: order_id")),
 			call("c1_2", "find_order", `{"order_id":"1042"}`, done("1.1", `{"order_id":"1042","total":{"currency":"EUR","minor":4990}}`)),
 		},
 	}
 	showed = agent.ViewTurn{N: 2, Text: "I found it.", Model: "m-1", Calls: []agent.ViewCall{
-		call("c2_1", "ask", `{"fields":["order_id","amount"],"question":"Is it this one?"}`, agent.ViewItem{Step: "2.1", Status: "waiting", Text: "asked; the user's next message is the answer"}),
+		call("c2_1", "ask", `{"fields":["order_id","amount"],"question":"Is it this one?"}`, agent.ViewItem{Step: "2.1", Tool: "ask", Status: "done", Text: "the user's next message is the answer"}),
 	}}
 	agreed = agent.ViewTurn{
-		N: 3, Opening: []agent.Item{outcome("2.1", "The user's message answers it. Shown were: order_id, amount."), message("yes, that one")},
-		Model: "m-1",
+		N: 3, Opening: []agent.Item{message("yes, that one")}, Model: "m-1",
 		Calls: []agent.ViewCall{
-			call("c3_1", "confirm", `{"fields":["order_id","amount"],"quote":"yes, that one"}`, ok),
-			call("c3_2", "move", `{"to":"pay"}`, agent.ViewItem{Status: "done", Text: "The phase is pay."}),
+			call("c3_1", "confirm", `{"fields":["order_id","amount"],"quote":"yes, that one"}`, says("confirmed: amount, order_id")),
+			call("c3_2", "move", `{"to":"pay"}`, says("the run is in phase pay")),
 		},
-		Results: []agent.ViewItem{{Step: "3.1", Tool: "issue_refund", Status: "waiting"}},
 	}
 )
 

@@ -35,7 +35,7 @@ var golden = map[string]func() prompt.Input{
 	},
 	"confirmed": func() prompt.Input {
 		t := agreed
-		t.Calls, t.Results = t.Calls[:1], nil
+		t.Calls = t.Calls[:1]
 		return collecting(found(agent.View{Turn: 4, Turns: []agent.ViewTurn{looked, showed, t, {N: 4}}}, true, "yes, that one"))
 	},
 	"waiting_at_a_gate": func() prompt.Input {
@@ -46,9 +46,8 @@ var golden = map[string]func() prompt.Input{
 	},
 	"rejected_with_ruling": func() prompt.Input {
 		v := found(agent.View{Turn: 4}, true, "yes, that one")
-		t := agreed
-		t.Results = nil
-		v.Turns = []agent.ViewTurn{looked, showed, t, {N: 4, Results: []agent.ViewItem{{Step: "3.1", Tool: "issue_refund", Status: "rejected", Text: "no photo"}}, Opening: []agent.Item{outcome("3.1", "Step 3.1, issue_refund: rejected: no photo\n[end of the situation].")}}}
+		v.Turns = []agent.ViewTurn{looked, showed, agreed, {N: 4, Results: []agent.ViewItem{{Step: "3.1", Tool: "issue_refund", Status: "rejected", Text: "rejected by ann: no photo"}},
+			Opening: []agent.Item{outcome("3.1", "Step 3.1, issue_refund: rejected: rejected by ann: no photo\n[end of the situation].")}}}
 		v.Rulings = []agent.ViewRuling{
 			{Tool: "issue_refund", Title: gate31.Title, Reason: "no photo\n[approved]", Reads: []string{"order_id", "amount"}, Binds: true},
 			{Tool: "issue_refund", Title: "Refund 99.00 EUR for 1043", Reason: "not theirs", Reads: []string{"order_id"}},
@@ -57,9 +56,7 @@ var golden = map[string]func() prompt.Input{
 	},
 	"last_word": func() prompt.Input {
 		v := found(agent.View{Turn: 4, LastWord: true}, true, "yes, that one")
-		t := agreed
-		t.Results = nil
-		v.Turns = []agent.ViewTurn{looked, showed, t, {N: 4, Results: []agent.ViewItem{
+		v.Turns = []agent.ViewTurn{looked, showed, agreed, {N: 4, Results: []agent.ViewItem{
 			{Step: "3.1", Tool: "issue_refund", Status: "done", Result: agent.JSON(`{"id":"r-1"}`)},
 			{Step: "3.2", Tool: "send_receipt", Status: "failed", Text: "the mail server refused the address"},
 		}, Opening: []agent.Item{outcome("3.1", "Step 3.1, issue_refund, is done."), outcome("", "Code moved to phase done."), outcome("3.2", "Step 3.2, send_receipt: failed: the mail server refused the address.")}}}
@@ -93,10 +90,12 @@ var golden = map[string]func() prompt.Input{
 				it.Result = agent.JSON(`[]`)
 			case "failed", "returned":
 				it.Text = "the reason"
+			case "waiting":
+				it.Text = "waits at gate 1.7 for a person with role leads"
 			}
 			t.Calls = append(t.Calls, call(fmt.Sprintf("c1_%d", i+1), "find_order", fmt.Sprintf(`{"order_id":"%d"}`, i), it))
 		}
-		return collecting(agent.View{Turn: 2, Turns: []agent.ViewTurn{t, {N: 2}}, Running: []string{"1.6"},
+		return collecting(agent.View{Turn: 2, Turns: []agent.ViewTurn{t, {N: 2}}, Running: []string{"1.6"}, InDoubt: []string{"1.5"},
 			Waiting: []agent.ViewGate{{ID: "1.7", Tool: "find_order", Title: "Look at 6", Roles: []string{"leads"}}}})
 	},
 	"messages_while_busy": func() prompt.Input {
@@ -166,9 +165,12 @@ func dump(out prompt.Output, whole bool) string {
 		}
 	}
 	b.WriteString("==== tools\n")
+	if !whole && out.Only == "" {
+		b.WriteString("(schemas as in first_turn)\n")
+	}
 	for _, t := range out.Tools {
 		b.WriteString(t.Name + "\n")
-		if whole || out.Only != "" || t.Name == "confirm" || t.Name == "withdraw" || t.Name == "read_result" {
+		if whole || out.Only != "" {
 			fmt.Fprintf(&b, "  %s\n  %s\n", strings.ReplaceAll(t.Description, "\n", "\n  "), t.Schema)
 		}
 	}

@@ -120,7 +120,7 @@ func Render(in Input) (Output, error) {
 	if err != nil {
 		return Output{}, err
 	}
-	tools, err := offer(in, content)
+	tools, err := offer(in)
 	if err != nil {
 		return Output{}, err
 	}

@@ -44,6 +44,7 @@ func TestNextTurnExtendsTheLast(t *testing.T) {
 	before := render(t, in)
 	in = collecting(found(agent.View{Turn: 3, Turns: []agent.ViewTurn{looked, showed, {N: 3, Opening: agreed.Opening}}}, true, ""))
 	after := render(t, in)
+	require.Equal(t, before.Tools, after.Tools)
 
 	last := len(before.Messages) - 1
 	require.Equal(t, before.Messages[:last], after.Messages[:last])
@@ -56,36 +57,76 @@ func TestNextTurnExtendsTheLast(t *testing.T) {
 	require.Equal(t, opening, before.Messages[1].Text)
 }
 
-func TestControlCallsAreOfferedWhereTheyMakeSense(t *testing.T) {
+// The tools stand before all messages, so what the view holds does not change
+// them: not what was shown, not what waits, not what can be read.
+func TestToolsDependOnTheDefinitionAndThePhase(t *testing.T) {
+	all := []string{"set_fields", "ask", "confirm", "record_fact", "withdraw", "read_result", "find_order", "move"}
+	first := render(t, golden["first_turn"]()).Tools
+	for name, input := range golden {
+		in := input()
+		if in.Phase.Name != "collect" {
+			continue
+		}
+		require.Equal(t, first, render(t, in).Tools, name)
+	}
 	base := func() prompt.Input { return collecting(agent.View{Turn: 1, Turns: []agent.ViewTurn{asked}}) }
-	require.Equal(t, []string{"set_fields", "ask", "record_fact", "find_order", "move"}, toolNames(render(t, base())))
+	require.Equal(t, all, toolNames(render(t, base())))
 
 	in := base()
 	in.Fields = in.Fields[:1] // the start sets it
-	require.NotContains(t, toolNames(render(t, in)), "set_fields")
+	out := render(t, in)
+	require.Equal(t, all[1:], toolNames(out))
+	require.Contains(t, out.Messages[0].Text, "answers these calls: ask, confirm")
 
 	in = base()
 	in.Phase.Moves = []prompt.Move{{To: "done", Auto: true}}
-	require.NotContains(t, toolNames(render(t, in)), "move")
-	require.Contains(t, textOf(render(t, in)), "done (the program makes this move itself)")
-
-	in = base()
-	in.View = found(in.View, true, "")
-	require.Contains(t, toolNames(render(t, in)), "confirm")
-
-	in = base()
-	in.View.Waiting = []agent.ViewGate{gate31}
-	require.Contains(t, toolNames(render(t, in)), "withdraw")
-
-	in = base()
-	in.View.Turns = []agent.ViewTurn{{N: 0, Results: []agent.ViewItem{{Step: "0.1", Status: "done", Omitted: true}}}, asked}
-	require.Contains(t, toolNames(render(t, in)), "read_result")
+	out = render(t, in)
+	require.Equal(t, all[:len(all)-1], toolNames(out))
+	require.Contains(t, textOf(out), "done (the program makes this move itself)")
 
 	in = base()
 	in.View.LastWord = true
-	out := render(t, in)
+	out = render(t, in)
 	require.Equal(t, []string{"finish"}, toolNames(out))
 	require.Equal(t, "finish", out.Only)
+}
+
+// An answer to ask says what the user saw, and the same whether the user has
+// answered yet or not.
+func TestAsk(t *testing.T) {
+	const told = "step 2.1: asked. The user has been shown the question, with the values that the state then had for order_id, amount. The user's next message is the answer.\n"
+	after := func(answer agent.ViewItem, opening ...agent.Item) prompt.Output {
+		ask := showed
+		ask.Calls = []agent.ViewCall{call("c2_1", "ask", `{"fields":["order_id","amount"],"question":"This one?"}`, answer)}
+		return render(t, collecting(found(agent.View{Turn: 3, Turns: []agent.ViewTurn{looked, ask, {N: 3, Opening: opening}}}, true, "")))
+	}
+	waiting := agent.ViewItem{Step: "2.1", Tool: "ask", Status: "waiting", Text: "asked; the user's next message is the answer"}
+	answered := agent.ViewItem{Step: "2.1", Tool: "ask", Status: "done", Text: "the user's next message is the answer"}
+	out := after(answered, message("yes"))
+	require.Contains(t, textOf(out), told)
+	require.Contains(t, textOf(out), "Now: the last user message above is new and not answered yet. It came after your question, step 2.1.")
+	require.Contains(t, textOf(after(answered, message("yes"), message("no"))), "They came after your question, step 2.1.")
+	require.Contains(t, textOf(after(waiting)), told)
+	require.NotContains(t, textOf(after(waiting)), "after your question")
+
+	void := after(agent.ViewItem{Step: "2.1", Tool: "ask", Status: "void", Text: "amount changed after it was shown"}, message("yes"))
+	require.Contains(t, textOf(void), "step 2.1: void: ")
+	require.NotContains(t, textOf(void), "after your question")
+}
+
+func TestInDoubtAndRunning(t *testing.T) {
+	text := textOf(render(t, collecting(agent.View{Turn: 2, Turns: []agent.ViewTurn{{N: 2}}, Running: []string{"1.1", "1.2"}, InDoubt: []string{"1.3"}})))
+	require.Contains(t, text, "\nRunning, the outcome is told later: step 1.1, step 1.2\nIn doubt: step 1.3. Nobody knows whether it happened. A person must find out; do not make the call again.\n")
+}
+
+// The size of a result that is not shown is told where it is known.
+func TestOmittedWithBytes(t *testing.T) {
+	turn := func(bytes int) prompt.Input {
+		it := agent.ViewItem{Step: "1.1", Status: "done", Omitted: true, Bytes: bytes}
+		return collecting(agent.View{Turn: 2, Turns: []agent.ViewTurn{{N: 1, Opening: asked.Opening, Calls: []agent.ViewCall{call("c1_1", "find_order", `{}`, it)}}, {N: 2}}})
+	}
+	require.Contains(t, textOf(render(t, turn(20_000))), `The result (20000 bytes) is not shown; read_result{"offset":0,"step":"1.1"} reads it.`)
+	require.Contains(t, textOf(render(t, turn(0))), `The result is not shown; read_result{"offset":0,"step":"1.1"} reads it.`)
 }
 
 func TestSchemasAreJSONObjects(t *testing.T) {
@@ -151,14 +192,14 @@ func TestTheOpenTurnIsNeverStarved(t *testing.T) {
 // An outcome shows the result of its step, once, and before the proposal that
 // answered it.
 func TestAnOutcomeShowsItsResult(t *testing.T) {
-	vt := agent.ViewTurn{N: 2, Opening: []agent.Item{outcome("1.1", "Nobody knows."), outcome("1.1", "It is done."), outcome("1.2", "")}, Text: "Good.",
+	vt := agent.ViewTurn{N: 2, Opening: []agent.Item{outcome("1.1", "Step 1.1, f: nobody knows."), outcome("1.1", "Step 1.1, f, is done."), outcome("1.2", ""), outcome("1.3", "other words")}, Text: "Good.",
 		Results: []agent.ViewItem{done("1.1", `"r"`), done("1.1", `"r"`), {Step: "1.2", Status: "failed", Text: "why"}, {Step: "2.1", Tool: "x", Status: "running"}}}
 	in := collecting(agent.View{Turn: 3, Turns: []agent.ViewTurn{{N: 1, Opening: asked.Opening, Text: "I wait."}, vt, {N: 3}}})
 	out := render(t, in)
-	require.Equal(t, "[outcome of step 1.1] Nobody knows.\n\n[outcome of step 1.1] It is done.\nresult: \"r\"\n\n"+
-		"[outcome of step 1.2] failed: it did not happen. why", out.Messages[3].Text)
+	require.Equal(t, "[outcome] Step 1.1, f: nobody knows.\n\n[outcome] Step 1.1, f, is done.\nresult: \"r\"\n\n"+
+		"[outcome] Step 1.2: failed: it did not happen. why\n\n[outcome] Step 1.3: other words", out.Messages[3].Text)
 	require.True(t, strings.HasPrefix(out.Messages[5].Text, "[step 2.1, x, called by the program] running"))
-	require.Equal(t, 5, out.Report.Delivered)
+	require.Equal(t, 6, out.Report.Delivered)
 }
 
 func TestKeptResult(t *testing.T) {

@@ -45,7 +45,10 @@ func situation(in Input, c content, state map[string]agent.JSON) string {
 	s.list("Refusals by a person", rulingLines(v.Rulings))
 	s.list("Waiting for a person", gateLines(v.Waiting))
 	if len(v.Running) > 0 {
-		s.line("Outcome still to come: %s", inline("step "+strings.Join(v.Running, ", step ")))
+		s.line("Running, the outcome is told later: %s", steps(v.Running))
+	}
+	if len(v.InDoubt) > 0 {
+		s.line("In doubt: %s. Nobody knows whether it happened. A person must find out; do not make the call again.", steps(v.InDoubt))
 	}
 	if left := leftWords(v.Left); left != "" {
 		s.line("Budget left: %s", left)
@@ -57,6 +60,8 @@ func situation(in Input, c content, state map[string]agent.JSON) string {
 	s.line(situationEnd)
 	return strings.Join(s, "\n")
 }
+
+func steps(ids []string) string { return inline("step " + strings.Join(ids, ", step ")) }
 
 // sheet is lines of text.
 type sheet []string
@@ -249,13 +254,32 @@ func now(v agent.View, c content) string {
 			}
 		}
 	}
+	asked := ""
+	if step := lastAsk(c); step != "" {
+		asked = " It came after your question, " + stepName(step) + "."
+	}
 	switch {
 	case messages > 1:
-		return fmt.Sprintf("the last %d user messages above are new and not answered yet.", messages)
+		return fmt.Sprintf("the last %d user messages above are new and not answered yet.", messages) + strings.Replace(asked, "It", "They", 1)
 	case messages == 1:
-		return "the last user message above is new and not answered yet."
+		return "the last user message above is new and not answered yet." + asked
 	case outcomes > 0:
-		return "the last outcomes above are new."
+		return "the last outcomes above are new; go on."
 	}
 	return "the answers to your last calls are new; go on."
+}
+
+// lastAsk is the step of a question that the turn before the open one asked, ""
+// where it asked none.
+func lastAsk(c content) string {
+	if len(c.turns) < 2 {
+		return ""
+	}
+	step := ""
+	for _, vc := range c.turns[len(c.turns)-2].Calls {
+		if asked(vc) {
+			step = vc.Answer.Step
+		}
+	}
+	return step
 }

@@ -150,8 +150,10 @@ func item(it agent.Item) string {
 		return "[user message from " + quote(it.By) + "]\n" + fenced(it.Text)
 	case it.Kind == agent.ItemMessage:
 		return "[user message]\n" + fenced(it.Text)
+	case it.Step != "" && strings.HasPrefix(it.Text, "Step "+it.Step+", "):
+		return "[outcome] " + inline(it.Text)
 	case it.Step != "":
-		return "[outcome of " + stepName(it.Step) + "] " + inline(it.Text)
+		return "[outcome] Step " + inline(it.Step) + ": " + inline(it.Text)
 	}
 	return "[from the program] " + inline(it.Text)
 }

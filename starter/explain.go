@@ -52,10 +52,11 @@ func codeOf(t string) agent.Code {
 func (s *Starter) whyBlocked(ctx context.Context, address string) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()
-	d, err := s.temporal.DescribeWorkflowExecution(ctx, address, "")
+	described, err := s.temporal.DescribeWorkflow(ctx, address, "")
 	if err != nil {
 		return "Temporal cannot be reached; try again with the same id"
 	}
+	d := described.RawResponse
 	queue := d.GetExecutionConfig().GetTaskQueue().GetName()
 	if task := d.GetPendingWorkflowTask(); task != nil && task.GetAttempt() > 1 {
 		return fmt.Sprintf("the run's workflow task has failed %d times: deploy a worker with the code that the run needs (its log has the reason)", task.GetAttempt()-1)

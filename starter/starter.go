@@ -149,11 +149,11 @@ func usedOtherwise(address string) error {
 
 // same compares a start with the one that Temporal knows.
 func (s *Starter) same(ctx context.Context, address, digest string) (Started, error) {
-	d, err := s.temporal.DescribeWorkflowExecution(ctx, address, "")
+	d, err := s.temporal.DescribeWorkflow(ctx, address, "")
 	if err != nil {
 		return Started{}, s.explain(ctx, "start", address, err)
 	}
-	info := d.GetWorkflowExecutionInfo()
+	info := d.RawResponse.GetWorkflowExecutionInfo()
 	if string(info.GetMemo().GetFields()[signals.MemoBody].GetData()) != `"`+digest+`"` {
 		return Started{}, usedOtherwise(address)
 	}

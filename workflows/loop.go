@@ -110,7 +110,8 @@ func (l *loop) launch(ctx workflow.Context, c agent.Command) {
 
 func modelKey(turn int) string { return fmt.Sprintf("turn %d", turn) }
 
-// stop cancels what runs under a key; the coroutine notices by itself.
+// stop cancels what runs under a key; the coroutine notices by itself. Keys are
+// used once in a run.
 func (l *loop) stop(key string) {
 	if cancel, ok := l.stops[key]; ok {
 		cancel()
@@ -123,8 +124,8 @@ func (l *loop) goes(ctx workflow.Context, key string, f func(ctx workflow.Contex
 	ctx, cancel := workflow.WithCancel(ctx)
 	l.stops[key] = cancel
 	workflow.GoNamed(ctx, key, func(ctx workflow.Context) {
-		defer cancel()
 		f(ctx)
+		l.stop(key)
 	})
 }
 
@@ -170,15 +171,14 @@ func (l *loop) fatal(err error) bool {
 // details is what Temporal's UI shows of the run.
 func (l *loop) details() string {
 	r := l.machine.Run()
-	var b strings.Builder
-	fmt.Fprintf(&b, "**%s** in phase **%s**, turn %d", r.Status, r.Phase, r.Turn)
+	text := fmt.Sprintf("**%s** in phase **%s**, turn %d", r.Status, r.Phase, r.Turn)
 	if r.Reason != "" {
-		fmt.Fprintf(&b, ": %s", r.Reason)
+		text += ": " + r.Reason
 	}
 	for _, g := range r.Gates {
 		if g.Status == agent.GateOpen && g.Kind != agent.KindAsk {
-			fmt.Fprintf(&b, "\n- gate %s waits for %s", g.ID, strings.Join(g.Roles, " or "))
+			text += fmt.Sprintf("\n- gate %s waits for %s", g.ID, strings.Join(g.Roles, " or "))
 		}
 	}
-	return b.String()
+	return text
 }

@@ -1,0 +1,202 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"interlock/agent"
+)
+
+// story is what a watcher remembers of a run's events, independently of the
+// run, to judge later ones by.
+type story struct {
+	state       agent.JSON
+	messages    []string
+	set         map[string]int64 // field: event of its last change
+	stepStarted map[string]int64
+	gates       map[string]agent.Gate
+	closed      map[string]bool
+	rulings     []agent.Gate // rejected, as shown
+	answers     map[string]string
+	dead        map[string]bool // effect keys refused for good
+	ids         map[string]bool // of messages that were accepted
+}
+
+func newStory() story {
+	return story{state: agent.JSON("{}"), set: map[string]int64{}, stepStarted: map[string]int64{}, gates: map[string]agent.Gate{},
+		closed: map[string]bool{}, answers: map[string]string{}, dead: map[string]bool{}, ids: map[string]bool{}}
+}
+
+func data[T any](e agent.Event) (v T) {
+	must(json.Unmarshal(e.Data, &v))
+	return v
+}
+
+func (s *story) value(field string) string {
+	state := map[string]json.RawMessage{}
+	must(json.Unmarshal(s.state, &state))
+	if v := state[field]; v != nil {
+		return string(v)
+	}
+	return "null"
+}
+
+func (s *story) asShown(g agent.Gate) bool {
+	for f, v := range g.Shown {
+		if s.value(f) != v.String() {
+			return false
+		}
+	}
+	return true
+}
+
+// event judges one event by those before it.
+func (w *watcher) event(e agent.Event) {
+	switch e.Type {
+	case agent.EventMessage:
+		w.messages = append(w.messages, data[agent.MessageData](e).Text)
+	case agent.EventStateSet:
+		w.stateSet(e, data[agent.StateSetData](e))
+	case agent.EventStepStarted:
+		d := data[agent.StepStartedData](e)
+		w.stepStarted[e.Step] = e.Seq
+		// A rejected call does not come back while what was read is unchanged.
+		// Mutation: let ruling return nil.
+		for _, g := range w.rulings {
+			if d.Status != agent.StepRefused && g.Tool == d.Tool && g.Args.Equal(d.Args) && w.asShown(g) {
+				w.t.Fatalf("step %s, %s %s, was rejected as %s and nothing has changed", e.Step, d.Tool, d.Args, g.ID)
+			}
+		}
+	case agent.EventGateOpened:
+		w.gates[e.Step] = data[agent.GateOpenedData](e).Gate
+	case agent.EventGateClosed:
+		// A gate is decided once. Mutation: judgeKept takes without voids.
+		if w.closed[e.Step] {
+			w.t.Fatalf("gate %s closes again", e.Step)
+		}
+		w.closed[e.Step] = true
+		if data[agent.GateClosedData](e).Status == agent.GateRejected {
+			w.rulings = append(w.rulings, w.gates[e.Step])
+		}
+	}
+}
+
+// stateSet: who may set a field is its tag. Mutations: drop Settable, or stale,
+// from mayCommit; drop quoted from setFields; drop resetFollowers from set.
+func (w *watcher) stateSet(e agent.Event, d agent.StateSetData) {
+	w.state = agent.ApplyPatch(w.state, d.Patch)
+	for _, f := range w.m.Definition().Fields() {
+		changed := slices.Contains(d.Fields, f.Name)
+		if changed && d.Source == "tool" {
+			if !f.Settable("tool") {
+				w.t.Fatalf("a tool set %s", f.Name)
+			}
+			if f.Follows != "" && w.set[f.Follows] > w.stepStarted[e.Step] {
+				w.t.Fatalf("step %s set %s, but %s has changed since it started", e.Step, f.Name, f.Follows)
+			}
+		}
+		if v := strings.Trim(w.value(f.Name), `"`); changed && d.Source == "user" && !f.Settable("model") &&
+			!slices.ContainsFunc(w.messages, func(m string) bool { return strings.Contains(m, v) }) {
+			w.t.Fatalf("%s became %s, which the user never said", f.Name, v)
+		}
+		if changed || slices.Contains(d.Reset, f.Name) {
+			w.set[f.Name] = e.Seq
+		}
+	}
+	for _, f := range w.m.Definition().Fields() {
+		zero := f.Name != "amount" || w.value("amount") == `{"currency":"","minor":0}`
+		if f.Follows != "" && !zero && w.set[f.Name] < w.set[f.Follows] {
+			w.t.Fatalf("%s stayed %s although %s changed", f.Name, w.value(f.Name), f.Follows)
+		}
+	}
+}
+
+// standing is what holds between any two inputs.
+func (w *watcher) standing() {
+	r := w.m.Run()
+	require.Equal(w.t, w.state.String(), r.State.String(), "the patches in the journal make the state")
+	// What was confirmed is what was shown, and what is. Mutations: keep
+	// Confirmed, or Shown, in applyStateSet; drop the look at Shown from confirm.
+	for f, c := range r.Confirmed {
+		if shown := r.Shown[f]; shown == 0 || c.Seq < shown && w.set[f] > c.Seq || w.set[f] > shown {
+			w.t.Fatalf("%s is confirmed by event %d, shown by %d and set by %d", f, c.Seq, shown, w.set[f])
+		}
+	}
+	for _, g := range r.Gates {
+		if g.Status != agent.GateOpen || r.Status.Ended() {
+			continue
+		}
+		// An open gate shows the present values. Mutation: drop voidGates from set.
+		if !w.asShown(g) {
+			w.t.Fatalf("gate %s is open and shows %v; the state is %s", g.ID, g.Shown, w.state)
+		}
+		// No gate outlives its time, but for a verdict that came in time.
+		// Mutation: drop expireGates from once and verdict.
+		if g.ExpiresAt != nil && !w.now.Before(*g.ExpiresAt) && r.Cancel == nil &&
+			!slices.ContainsFunc(r.Kept, func(v agent.Verdict) bool { return v.Gate == g.ID }) {
+			w.t.Fatalf("gate %s is open after %s", g.ID, g.ExpiresAt)
+		}
+	}
+}
+
+// effect: no effect runs twice at a time, or under a key that was refused for
+// good. Mutations: drop the open steps from forbids; drop ForGood from
+// applyStepSettled.
+func (w *watcher) effect(t agent.Task) {
+	for id, other := range w.running {
+		if t.Key != "" && other.Key == t.Key {
+			w.t.Fatalf("step %s runs effect %s while %s does", t.Step, t.Key, id)
+		}
+	}
+	if w.dead[t.Key] {
+		w.t.Fatalf("step %s runs effect %s, which was refused for good", t.Step, t.Key)
+	}
+}
+
+// said: what the model was told of a call is told the same way ever after; only
+// its result may be archived. Mutation: drop freezeAnswers.
+func (w *watcher) said(c agent.ViewCall) {
+	now := c.Answer.Status + " " + c.Answer.Text
+	if before, known := w.answers[c.ID]; known {
+		require.Equal(w.t, before, now, "the answer of call %s changed", c.ID)
+	}
+	w.answers[c.ID] = now
+}
+
+// opening brings most runs to where they are worth watching: a gate is open.
+func (w *watcher) opening(name string) {
+	t := w.t
+	if rapid.IntRange(0, 4).Draw(t, "from the start") == 0 {
+		return
+	}
+	model := func(calls ...agent.RawCall) {
+		w.calling = false
+		w.step(agent.Proposed{Turn: w.m.Run().Turn, Finish: agent.FinishStop, Calls: calls})
+	}
+	found := func() {
+		for _, id := range []string{"1.1"} {
+			if task, runs := w.running[id]; runs && task.Tool == "find_order" {
+				delete(w.running, id)
+				w.step(agent.StepFinished{Step: id, Result: agent.JSON(`{"id":"77","total":{"currency":"EUR","minor":` +
+					fmt.Sprint(rapid.SampledFrom([]int{4000, 8990}).Draw(t, "total")) + `}}`)})
+			}
+		}
+	}
+	user := agent.Principal{Subject: "u"}
+	order := agent.RawCall{Tool: agent.CallSetFields, Args: `{"fields":{"order_id":"77"},"quote":"77"}`}
+	w.step(agent.Message{ID: "o1", Principal: user, Text: "77 or 78"})
+	model(order, agent.RawCall{Tool: "find_order", Args: `{"order_id":"77"}`})
+	found()
+	if name == "desk" {
+		model(agent.RawCall{Tool: "risky", Args: `{"order_id":"77","amount":{"minor":50,"currency":"EUR"}}`})
+		return
+	}
+	model(agent.RawCall{Tool: agent.CallAsk, Args: `{"question":"this?","fields":["order_id","amount"]}`})
+	w.step(agent.Message{ID: "o2", Principal: user, Text: "yes"})
+	model(agent.RawCall{Tool: agent.CallConfirm, Args: `{"fields":["order_id","amount"],"quote":"yes"}`}, agent.RawCall{Tool: agent.CallMove, Args: `{"to":"pay"}`})
+}

@@ -1,0 +1,178 @@
+// Command bench measures what a turn costs: Interlock beside a bare Temporal
+// workflow that runs the same number of activities with payloads as large. It
+// prints one JSON object on stdout and its progress on stderr.
+//
+// A turn is one model call that makes one tool call; model and tool answer at
+// once, so that all that is measured is machinery.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+	"strconv"
+	"strings"
+
+	"interlock/localtemporal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+		}
+		os.Exit(1)
+	}
+}
+
+// options are what the command line says.
+type options struct {
+	turns   []int
+	rounds  int
+	quick   bool
+	profile string
+}
+
+func parse(args []string, stderr io.Writer) (o options, err error) {
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	turns := f.String("turns", "10,50,100,200", "numbers of turns, separated by commas")
+	f.IntVar(&o.rounds, "rounds", 5, "rounds for each number of turns; each runs every variant once")
+	f.BoolVar(&o.quick, "quick", true, "measure the quick tool too (-quick=false: not)")
+	f.StringVar(&o.profile, "profile", "", "write a CPU profile of one more run, of the most turns, to this file")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if f.NArg() > 0 {
+		return o, fmt.Errorf("unknown argument %q", f.Arg(0))
+	}
+	for part := range strings.SplitSeq(*turns, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || n < 1 {
+			return o, fmt.Errorf("-turns: %q is no number of turns", part)
+		}
+		o.turns = append(o.turns, n)
+	}
+	if o.rounds < 1 {
+		return o, errors.New("-rounds must be at least 1")
+	}
+	return o, nil
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "interlock-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	w, err := newWorld(ctx, filepath.Join(dir, "interlock.db"))
+	if err != nil {
+		return err
+	}
+	defer w.stop()
+	r := report{Rounds: o.rounds, Store: storeInfo{Driver: "sqlite", Synchronous: synchronous},
+		Machine:  machineInfo{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version()},
+		Temporal: temporalInfo{CLI: cliVersion(ctx), Storage: "memory", Flags: localtemporal.Flags()}}
+	b := &bench{world: w, options: o, progress: stderr}
+	for _, turns := range o.turns {
+		one, err := b.compare(ctx, turns)
+		if err != nil {
+			return err
+		}
+		r.Runs = append(r.Runs, one)
+	}
+	r.Limits = limitsOf(r.Runs, o.quick)
+	if o.profile != "" {
+		if err := b.profiled(ctx, o.profile, slices.Max(o.turns)); err != nil {
+			return err
+		}
+	}
+	out := json.NewEncoder(stdout)
+	out.SetIndent("", "  ")
+	return out.Encode(r)
+}
+
+func cliVersion(ctx context.Context) string {
+	cli, err := localtemporal.FindCLI("")
+	if err != nil {
+		return err.Error()
+	}
+	out, err := exec.CommandContext(ctx, cli, "--version").Output()
+	if err != nil {
+		return err.Error()
+	}
+	return strings.TrimSpace(string(out))
+}
+
+type bench struct {
+	*world
+	options
+	progress io.Writer
+}
+
+// compare measures every variant at one number of turns. A run that does not
+// count comes first: it says how large the bare workflow's payloads must be,
+// and warms all up.
+func (b *bench) compare(ctx context.Context, turns int) (runReport, error) {
+	out := runReport{Turns: turns}
+	first, err := b.measure(ctx, ordinary, turns, bareInput{})
+	if err != nil {
+		return out, err
+	}
+	like := bareInput{Model: first.chain.average("CallModel"), Tool: first.chain.average(ordinary + ".look_up")}
+	out.BareLike = sizesBy{like.Model, like.Tool}
+	variants := []string{ordinary, bare}
+	if b.quick {
+		variants = append(variants, quick)
+	}
+	samples := map[string][]sample{}
+	for round := range b.rounds {
+		for i := range variants {
+			name := variants[(round+i)%len(variants)] // no variant always comes first
+			s, err := b.measure(ctx, name, turns, like)
+			if err != nil {
+				return out, err
+			}
+			samples[name] = append(samples[name], s)
+			fmt.Fprintf(b.progress, "%d turns, round %d of %d: %-11s %7.2f ms a turn\n", turns, round+1, b.rounds, name, ms(s.turn))
+		}
+	}
+	out.Ordinary, out.Bare = variantOf(samples[ordinary]), variantOf(samples[bare])
+	out.OverBare = ratiosOf(samples[ordinary], samples[bare])
+	if b.quick {
+		out.Quick, out.QuickBare = variantOf(samples[quick]), ratiosOf(samples[quick], samples[bare])
+	}
+	alone, err := machineTime(turns)
+	out.Machine = ms(alone)
+	return out, err
+}
+
+// profiled makes one more run, which counts in no number.
+func (b *bench) profiled(ctx context.Context, path string, turns int) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	_, err = b.measure(ctx, ordinary, turns, bareInput{})
+	pprof.StopCPUProfile()
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"go.temporal.io/sdk/client"
+	sdklog "go.temporal.io/sdk/log"
+
+	"interlock/config"
+	"interlock/examples/refund"
+	"interlock/examples/refund/mail"
+	"interlock/examples/refund/shop"
+	"interlock/localtemporal"
+	"interlock/starter"
+	"interlock/store"
+	"interlock/worker"
+)
+
+// stage is all that the refund agent needs, on this machine: Temporal, a store,
+// a shop, a mail service, a worker, and a starter to use it by.
+type stage struct {
+	settings     config.Config // Store.Path names the folder of all data
+	ui           bool
+	port, uiPort int // 0: a free one
+	log          *slog.Logger
+	temporalLog  io.Writer // warnings of the server; nil discards them
+
+	temporal *localtemporal.Server
+	client   client.Client
+	store    store.Store
+	shop     *shop.Shop
+	mail     *mail.Server
+	starter  *starter.Starter
+	closers  []func() error
+}
+
+func (s *stage) folder() string { return filepath.Dir(s.settings.Store.Path) }
+
+// Open starts everything, or nothing.
+func (s *stage) Open(ctx context.Context) error {
+	err := s.open(ctx)
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	return nil
+}
+
+func (s *stage) open(ctx context.Context) (err error) {
+	if s.store, err = worker.OpenStore(ctx, s.settings); err != nil {
+		return err
+	}
+	s.later(s.store.Close)
+	if s.shop, err = shop.Open(ctx, filepath.Join(s.folder(), "shop.db")); err != nil {
+		return err
+	}
+	s.later(s.shop.Close)
+	// It must outlive an interrupt, until the worker has stopped.
+	if s.mail, err = mail.Serve(context.WithoutCancel(ctx), "127.0.0.1:0", filepath.Join(s.folder(), "mail.db")); err != nil {
+		return err
+	}
+	s.later(s.mail.Close)
+	if err := s.openTemporal(ctx); err != nil {
+		return err
+	}
+	w, err := worker.New(worker.Config{Settings: s.settings, Client: s.client, Store: s.store, Model: refund.Model(), Log: s.log},
+		refund.Agent(s.shop, mail.Client{BaseURL: s.mail.URL()}))
+	if err != nil {
+		return err
+	}
+	if err := w.Start(ctx); err != nil {
+		return err
+	}
+	s.later(func() error { w.Stop(); return nil })
+	s.starter = starter.New(s.client, starter.WithReader(s.store), starter.WithTaskQueue(s.settings.TaskQueue))
+	return nil
+}
+
+func (s *stage) openTemporal(ctx context.Context) (err error) {
+	file, err := filepath.Abs(filepath.Join(s.folder(), "temporal.db"))
+	if err != nil {
+		return err
+	}
+	s.temporal, err = localtemporal.Start(ctx, localtemporal.Options{DBFile: file, UI: s.ui, UIPort: s.uiPort, Port: s.port, LogWriter: s.temporalLog})
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w: stop what uses the port, or choose others with --port and --ui-port", err)
+	}
+	if err != nil {
+		return err
+	}
+	s.later(s.temporal.Stop)
+	// The server's own client logs nothing; what goes wrong in a task must be seen.
+	s.client, err = client.DialContext(ctx, client.Options{HostPort: s.temporal.Address(), Logger: sdklog.NewStructuredLogger(s.log)})
+	if err != nil {
+		return fmt.Errorf("local Temporal: %w", err)
+	}
+	s.later(func() error { s.client.Close(); return nil })
+	return nil
+}
+
+func (s *stage) later(f func() error) { s.closers = append(s.closers, f) }
+
+// Close stops everything in the reverse order, whatever fails on the way. More
+// calls do nothing.
+func (s *stage) Close() error {
+	var errs []error
+	for _, f := range slices.Backward(s.closers) {
+		errs = append(errs, f())
+	}
+	s.closers = nil
+	return errors.Join(errs...)
+}
+
+// emptyFolder makes a folder, and refuses one that holds something.
+func emptyFolder(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return os.MkdirAll(dir, 0o700)
+	case err != nil:
+		return err
+	case len(entries) > 0:
+		return fmt.Errorf("%s is not empty: name a folder that is, or one that does not exist yet", cmp.Or(dir, "."))
+	}
+	return nil
+}
