@@ -112,7 +112,7 @@ func modelError(err error) error {
 
 // request renders the view with the definition's present instructions.
 func (a *Activities) request(ctx context.Context, def *agent.Definition, v agent.View, ref store.RunRef) (llm.Request, error) {
-	in := prompt.Input{Instructions: def.Instructions, View: v, Limits: def.Limits()}
+	in := prompt.Input{Instructions: def.Instructions, View: v, Limits: agent.Limits{View: v.Limit}}
 	phase, ok := def.Phase(v.Phase)
 	if !ok {
 		return llm.Request{}, temporal.NewApplicationError(fmt.Sprintf("agent %s/v%d has no phase %s on this worker", v.Agent, v.Version, v.Phase), signals.ErrNotDeployed)
@@ -138,7 +138,8 @@ func (a *Activities) request(ctx context.Context, def *agent.Definition, v agent
 	in.Reads = reads
 	out, err := prompt.Render(in)
 	if err != nil {
-		return llm.Request{}, temporal.NewNonRetryableApplicationError("the context cannot be rendered: "+err.Error(), signals.ErrModel, err)
+		// Rendering is code: a deploy can mend it, so the call waits.
+		return llm.Request{}, temporal.NewApplicationErrorWithCause("the context cannot be rendered: "+clip(err.Error()), signals.ErrNotDeployed, err)
 	}
 	return llm.Request{Messages: out.Messages, Tools: out.Tools, Only: out.Only, View: v}, nil
 }

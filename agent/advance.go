@@ -181,7 +181,10 @@ func (m *Machine) overBudget() string {
 
 // wouldGoOn keeps a run that only waits from pausing: a budget at its limit
 // stops the next thing, not the last one. The last word is always allowed.
-func (m *Machine) wouldGoOn() bool { return !m.run.Final && m.callsModel() }
+func (m *Machine) wouldGoOn() bool {
+	lastWord := m.run.Final && !slices.ContainsFunc(m.run.Steps, func(s Step) bool { return s.Status.Open() && s.Kind != KindAsk })
+	return m.callsModel() && !lastWord
+}
 
 // trim drops what the view has no room for, by an event, in blocks: so that
 // the window of recent turns stays put for some turns, and a provider's prefix

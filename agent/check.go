@@ -27,6 +27,16 @@ func (c *checker) header(noInit bool) {
 	if noInit {
 		c.report("init", "is missing: a run needs a first state")
 	}
+	l := c.def.limits
+	for _, p := range []struct {
+		name  string
+		value int
+	}{{"State", l.State}, {"Snapshot", l.Snapshot}, {"View", l.View}, {"Shown", l.Shown}, {"Facts", l.Facts}, {"Rulings", l.Rulings},
+		{"Result", l.Result}, {"Message", l.Message}, {"Batch", l.Batch}, {"Window", l.Window}, {"Active", l.Active}, {"Handled", l.Handled}} {
+		if p.value < 0 {
+			c.report("limits", "%s is %d; only a budget can be without a limit", p.name, p.value)
+		}
+	}
 }
 
 func (c *checker) tool(where string, t *toolDef, result reflect.Type) {

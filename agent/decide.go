@@ -19,7 +19,7 @@ func (m *Machine) started(in Started) {
 	}
 	m.emit(EventStarted, "", StartedData{Agent: m.def.Name, Version: m.def.Version, Key: in.Key, FirstRunID: in.FirstRunID,
 		Rules: in.Rules, Fingerprint: in.Fingerprint, Limits: in.Limits, Principal: in.Principal, User: in.User,
-		Body: body, BodyDigest: StartDigest(m.def.Name, in.User, body)})
+		Body: body, BodyDigest: in.Digest})
 	state, err := m.def.init(body)
 	if err == nil && len(state) > m.run.Limits.State {
 		err = Errorf(CodeInvalid, "the first state has %d bytes, the limit is %d", len(state), m.run.Limits.State)
@@ -33,15 +33,6 @@ func (m *Machine) started(in Started) {
 	}
 	m.emit(EventStateSet, "", StateSetData{Patch: state, Source: "start", Fields: changedFields(object(m.def.zero), object(state))})
 	m.enter(m.def.phases[0], "start")
-}
-
-// StartDigest tells one start from another under the same key: the same
-// agent, user and body is the same start.
-func StartDigest(agent, user string, body JSON) string {
-	if len(body) == 0 {
-		body = JSON("{}")
-	}
-	return digest([]any{agent, user, body})
 }
 
 // refused is the receipt of an input that changes nothing.
@@ -110,8 +101,13 @@ func (m *Machine) message(in Message) Receipt {
 func (m *Machine) CheckMessage(text string) error {
 	limit := m.run.Limits.Message
 	if limit == 0 {
-		limit = DefaultLimits().Message
+		limit = m.def.limits.Message
 	}
+	return CheckText(text, limit)
+}
+
+// CheckText says whether a text of a user can be taken in.
+func CheckText(text string, limit int) error {
 	switch {
 	case strings.TrimSpace(text) == "":
 		return Errorf(CodeInvalid, "a message needs a text")

@@ -207,6 +207,8 @@ func TestDefine_OtherMistakes(t *testing.T) {
 		"Enter names an unknown field": {func(s *agent.Spec[start, plain]) {
 			s.Phases[1].Enter = func(s agent.Situation[plain]) []agent.Call { _ = s.Confirmed("c"); return nil }
 		}, []string{`phase done: Enter names "c", which is no field of the state`}},
+		"a limit below zero": {func(s *agent.Spec[start, plain]) { s.Limits.Handled, s.Limits.View = -1, -2 },
+			[]string{`limits: View is -2; only a budget can be without a limit`, `limits: Handled is -1; only a budget can be without a limit`}},
 		"a long name": {func(s *agent.Spec[start, plain]) { s.Name = strings.Repeat("a", 65) },
 			[]string{`name: "` + strings.Repeat("a", 65) + `" is not [a-z][a-z0-9_]*, at most 64`}},
 		"an effect that cannot be run": {func(s *agent.Spec[start, plain]) {

@@ -13,7 +13,8 @@ type Started struct {
 	Limits                  Limits
 	Principal               Principal
 	User                    string
-	Body                    JSON // the agent's In
+	Body                    JSON   // the agent's In
+	Digest                  string // of all that makes a start the same start
 }
 
 // Message is what the user says. ID makes a repeat harmless.

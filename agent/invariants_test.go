@@ -109,6 +109,7 @@ func (w *watcher) stateSet(e agent.Event, d agent.StateSetData) {
 		}
 	}
 	for _, f := range w.m.Definition().Fields() {
+		// Only amount follows a field in these agents; its zero needs no reset.
 		zero := f.Name != "amount" || w.value("amount") == `{"currency":"","minor":0}`
 		if f.Follows != "" && !zero && w.set[f.Name] < w.set[f.Follows] {
 			w.t.Fatalf("%s stayed %s although %s changed", f.Name, w.value(f.Name), f.Follows)
@@ -166,6 +167,37 @@ func (w *watcher) said(c agent.ViewCall) {
 		require.Equal(w.t, before, now, "the answer of call %s changed", c.ID)
 	}
 	w.answers[c.ID] = now
+}
+
+// combinations are proposals that chance would hardly make: a look-up of the
+// order that is chosen after it, and a call that was rejected before.
+var combinations = [][]agent.RawCall{
+	{{Tool: "find_order", Args: `{"order_id":"78"}`}, {Tool: agent.CallSetFields, Args: `{"fields":{"order_id":"78"},"quote":"or 78"}`}},
+	{{Tool: "find_order", Args: `{"order_id":"77"}`}, {Tool: agent.CallSetFields, Args: `{"fields":{"order_id":"77"},"quote":"77"}`}},
+	{{Tool: "risky", Args: `{"order_id":"77","amount":{"minor":50,"currency":"EUR"}}`}},
+	{{Tool: agent.CallMove, Args: `{"to":"collect"}`}, {Tool: agent.CallMove, Args: `{"to":"pay"}`}},
+}
+
+// race: a verdict arrives between the user's change of mind and the model's
+// reading of it.
+func (w *watcher) race() {
+	gates := w.m.Run().Gates
+	i := slices.IndexFunc(gates, func(g agent.Gate) bool { return g.Status == agent.GateOpen && len(g.Roles) > 0 })
+	if i < 0 || w.calling || len(w.running) > 0 {
+		return
+	}
+	g, id := gates[i], fmt.Sprintf("race%d", w.n)
+	w.step(agent.Message{ID: id + "m", Principal: agent.Principal{Subject: "u"}, Text: "no, or 78"})
+	w.step(agent.VerdictGiven{Verdict: agent.Verdict{ID: id + "v", Gate: g.ID, Digest: g.Digest, Reason: "so",
+		Verdict:   rapid.SampledFrom([]agent.VerdictValue{agent.Approve, agent.Reject}).Draw(w.t, "race verdict"),
+		Principal: agent.Principal{Subject: "ann", Roles: []string{"boss", "refunds"}}}})
+	if !w.calling {
+		return
+	}
+	w.calling = false
+	in := agent.Proposed{Turn: w.m.Run().Turn, Finish: agent.FinishStop, Text: "I see."}
+	in.Calls = rapid.SampledFrom([][]agent.RawCall{nil, {{Tool: agent.CallWithdraw, Args: `{"step":"` + g.ID + `"}`}}, combinations[0][1:]}).Draw(w.t, "race answer")
+	w.step(in)
 }
 
 // opening brings most runs to where they are worth watching: a gate is open.

@@ -23,7 +23,6 @@ type watcher struct {
 	n       int
 	events  []agent.Event
 	acked   int64
-	chain   string
 	calling bool
 	running map[string]agent.Task
 	done    map[string]bool // effect keys that happened
@@ -115,11 +114,14 @@ func (w *watcher) command(c agent.Command) {
 
 // run: no step that has a gate starts without a valid approval of what was
 // shown. Mutations: start the step in Machine.commit although needed is true;
-// drop the digest from Machine.voids; drop the roles from it. And no effect that the run knows to have happened
-// runs again (of older ones the ledger knows): let stands return nil.
+// drop the digest from Machine.voids; drop the roles from it. And no effect
+// that the run knows to have happened runs again by a call of the model (of
+// older ones, and of calls by Enter, the ledger knows): let stands return nil.
 func (w *watcher) run(t agent.Task) {
-	for _, s := range w.m.Run().Steps {
-		if t.Key != "" && s.Key == t.Key && s.Status == agent.StepDone && w.done[t.Key] {
+	steps := w.m.Run().Steps
+	model := slices.ContainsFunc(steps, func(s agent.Step) bool { return s.ID == t.Step && s.By == agent.ByModel })
+	for _, s := range steps {
+		if model && t.Key != "" && s.Key == t.Key && s.Status == agent.StepDone && w.done[t.Key] {
 			w.t.Fatalf("step %s runs effect %s again, which happened as step %s", t.Step, t.Key, s.ID)
 		}
 	}
@@ -229,7 +231,7 @@ func (w *watcher) randomInput() {
 	r := w.m.Run()
 	who := agent.Principal{Subject: rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "who"),
 		Roles: rapid.SampledFrom([][]string{{"boss", "refunds"}, {"refunds"}, nil}).Draw(t, "roles")}
-	kind := rapid.SampledFrom([]string{"message", "model", "model", "model", "model", "step", "step", "step", "verdict", "verdict", "timer", "cancel", "ack", "stands", "stray"}).Draw(t, "input")
+	kind := rapid.SampledFrom([]string{"message", "model", "model", "model", "model", "step", "step", "step", "verdict", "verdict", "timer", "cancel", "ack", "stands", "stray", "race"}).Draw(t, "input")
 	switch kind {
 	case "message":
 		text := rapid.SampledFrom([]string{"77 or 78", "yes", "no, 78", "hm"}).Draw(t, "text")
@@ -253,6 +255,9 @@ func (w *watcher) randomInput() {
 			names = append(names, k)
 		}
 		slices.Sort(names)
+		if rapid.IntRange(0, 5).Draw(t, "combined") == 0 {
+			in.Calls = append(in.Calls, rapid.SampledFrom(combinations).Draw(t, "combination")...)
+		}
 		for range rapid.IntRange(0, 4).Draw(t, "calls") {
 			name := rapid.SampledFrom(names).Draw(t, "tool")
 			in.Calls = append(in.Calls, agent.RawCall{Tool: name, Args: rapid.SampledFrom(someArgs[name]).Draw(t, "args")})
@@ -282,6 +287,8 @@ func (w *watcher) randomInput() {
 				return
 			}
 		}
+	case "race":
+		w.race()
 	case "stray":
 		w.step(rapid.SampledFrom([]agent.Input{agent.StepFinished{Step: "9.9"}, agent.Proposed{Turn: 99}, agent.StepStopped{Step: "9.8"},
 			agent.EffectStands{Step: "9.9"}, agent.Malformed{Name: "message", Reason: "bad\x00"}}).Draw(t, "stray"))

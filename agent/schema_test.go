@@ -306,3 +306,39 @@ func TestSchema_ControlCalls(t *testing.T) {
 		require.True(t, slices.IsSorted(sortedKeys(s.properties)), typ.Name())
 	}
 }
+
+// Types that vet would not let stand in a source file, and others that no
+// state can have.
+func TestStateFields_Mistakes(t *testing.T) {
+	field := func(name string, typ reflect.Type, tag string) reflect.StructField {
+		return reflect.StructField{Name: name, Type: typ, Tag: reflect.StructTag(tag)}
+	}
+	text := reflect.TypeFor[string]()
+	twins := reflect.StructOf([]reflect.StructField{field("A", text, `json:"x"`), field("B", text, `json:"x"`)})
+	cased := reflect.StructOf([]reflect.StructField{field("A", text, `json:"x"`), field("B", text, `json:"X"`)})
+	type base struct {
+		Inner string `json:"inner" set:"tool"`
+	}
+	var got []string
+	stateFields(reflect.StructOf([]reflect.StructField{
+		field("One", text, `json:"same" set:"tool"`), field("Two", text, `json:"same" set:"tool"`),
+		field("Twins", twins, `json:"twins" set:"tool"`),
+		field("Cased", cased, `json:"cased" set:"tool"`),
+		field("Chan", reflect.TypeFor[chan int](), `json:"chan" set:"tool"`),
+		field("Func", reflect.TypeFor[func()](), `json:"func" set:"tool"`),
+	}), func(where, format string, args ...any) { got = append(got, where+": "+fmt.Sprintf(format, args...)) })
+	type embeds struct{ base }
+	stateFields(reflect.TypeFor[embeds](), func(where, format string, args ...any) { got = append(got, where+": "+fmt.Sprintf(format, args...)) })
+	all := strings.Join(got, "\n")
+	for _, want := range []string{
+		"state.same: two fields have this name",
+		"state.Twins: does not survive JSON: A is not in the JSON",
+		`state.Cased: keys "x" and "X" differ only in case`,
+		"state.Chan: chan int is no JSON value",
+		"state.Func: func() is no JSON value",
+		"state.base: embedded structs are not supported in a state: name the field",
+	} {
+		require.Contains(t, all, want)
+	}
+	_ = embeds{base{""}}
+}

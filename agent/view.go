@@ -11,6 +11,7 @@ type View struct {
 	Turn       int                  `json:"turn"`
 	Phase      string               `json:"phase"`
 	LastWord   bool                 `json:"last_word,omitempty"`
+	Limit      int                  `json:"limit"` // of this view in bytes, as the run has it
 	State      JSON                 `json:"state"` // without fields tagged view:"-"; sensitive ones masked
 	Provenance map[string]ViewField `json:"provenance,omitempty"`
 	Facts      []Fact               `json:"facts,omitempty"`

@@ -217,7 +217,7 @@ func TestView_Bounded(t *testing.T) {
 	require.Greater(t, len(tr.views), 30)
 	for _, v := range tr.views {
 		size := len(encoded(t, v))
-		require.LessOrEqual(t, size, limits.View+limits.Message/2, "turn %d", v.Turn)
+		require.LessOrEqual(t, size, limits.View+2048, "turn %d", v.Turn)
 		require.LessOrEqual(t, len(v.State), limits.Shown)
 		require.LessOrEqual(t, len(encoded(t, v.Facts)), limits.Facts+len(v.Facts)+2)
 		require.LessOrEqual(t, len(encoded(t, v.Rulings)), limits.Rulings+len(v.Rulings)+2)
@@ -327,4 +327,3 @@ func TestView_Archived(t *testing.T) {
 	require.Equal(t, &agent.Read{Step: "1.1", Offset: 10}, calls[0].Read)
 	require.Equal(t, "refused", calls[1].Answer.Status)
 }
-

@@ -26,7 +26,8 @@ type chain struct {
 	Arguments  map[string]int // bytes by activity type
 	Results    map[string]int
 	Parts      map[string]int // bytes of what our activities carry, by part
-	Requests   []int          // bytes of each model request, in order
+	Requests   []int          // bytes of each turn's model request, in order
+	Replies    int            // model calls that made no call: none of them began a turn
 
 	began, ended time.Time // of the turns: see window
 	times        map[int64]time.Time
@@ -97,8 +98,8 @@ func (c *chain) scheduled(e *historypb.HistoryEvent) error {
 	if c.began.IsZero() {
 		c.began = c.times[a.GetWorkflowTaskCompletedEventId()]
 	}
-	if c.Activities[kind] == 1 && c.Runs > 1 {
-		return nil // the first run has shown the parts
+	if kind == bareModel || kind == bareTool {
+		return nil
 	}
 	return c.parts(kind, a.GetInput())
 }
@@ -110,15 +111,18 @@ func (c *chain) completed(e *historypb.HistoryEvent) error {
 	if kind == signals.ActivityRecord {
 		return nil
 	}
+	if kind == signals.ActivityCallModel {
+		var out signals.CallModelResult
+		if err := decode(a.GetResult(), &out); err != nil {
+			return err
+		}
+		if len(out.Answer.Calls) == 0 {
+			c.Replies++
+			return nil
+		}
+		c.Requests = append(c.Requests, out.Answer.Bytes)
+	}
 	c.waits = true
-	if kind != signals.ActivityCallModel {
-		return nil
-	}
-	var out signals.CallModelResult
-	if err := decode(a.GetResult(), &out); err != nil {
-		return err
-	}
-	c.Requests = append(c.Requests, out.Answer.Bytes)
 	return nil
 }
 

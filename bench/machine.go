@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"interlock/agent"
+	"interlock/llm"
 )
 
 // machineTime drives the machine alone through a run, without Temporal and
@@ -56,9 +57,8 @@ func machineTime(turns int) (time.Duration, error) {
 func answer(c agent.Command) (agent.Input, error) {
 	switch c := c.(type) {
 	case agent.CallModel:
-		args, err := agent.Encode(lookup{Page: c.View.Turn})
-		return agent.Proposed{Turn: c.View.Turn, Finish: agent.FinishCalls, Model: "scripted",
-			Calls: []agent.RawCall{{ProviderID: fmt.Sprintf("s%d_1", c.View.Turn), Tool: "look_up", Args: args.String()}}}, err
+		r, err := model().Generate(context.Background(), llm.Request{View: c.View})
+		return agent.Proposed{Turn: c.View.Turn, Text: r.Text, Calls: r.Calls, Finish: r.Finish, Model: r.Model, Usage: r.Usage}, err
 	case agent.RunStep:
 		var l lookup
 		if err := json.Unmarshal(c.Task.Args, &l); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -71,7 +70,7 @@ type variant struct {
 	BytesTurn      float64            `json:"history_bytes_a_turn"`
 	TemporalRuns   int                `json:"temporal_runs"` // of the chain
 	Activities     map[string]int     `json:"activities"`
-	TurnActivities float64            `json:"activities_a_turn"` // all but Record, which start and end of a run cost
+	TurnActivities float64            `json:"activities_a_turn"` // without what start and end of a run cost: Record, and the closing reply
 	Local          int                `json:"local_activities"`
 	Timers         int                `json:"timers"`
 	Upserts        int                `json:"search_attribute_upserts"`
@@ -114,9 +113,10 @@ func ms(d time.Duration) float64 { return round(float64(d) / float64(time.Millis
 
 func round(f float64) float64 { return math.Round(f*1000) / 1000 }
 
-func median[T cmp.Ordered](values []T) T {
+func median(values []float64) float64 {
 	s := slices.Sorted(slices.Values(values))
-	return s[len(s)/2]
+	n := len(s)
+	return round((s[n/2] + s[(n-1)/2]) / 2)
 }
 
 func spreadOf(values []float64) spread {
@@ -153,11 +153,12 @@ func variantOf(samples []sample) variant {
 		RPCs: map[string]float64{}, Parts: map[string]float64{}}
 	for kind, count := range c.Activities {
 		if kind != signals.ActivityRecord {
-			v.TurnActivities += float64(count) / n
+			v.TurnActivities += float64(count)
 		}
 		v.Parts[kind+": argument"] = round(float64(c.Arguments[kind]) / n)
 		v.Parts[kind+": result"] = round(float64(c.Results[kind]) / n)
 	}
+	v.TurnActivities = round((v.TurnActivities - float64(c.Replies)) / n)
 	for part, bytes := range c.Parts {
 		v.Parts[part] = round(float64(bytes) / n)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -18,8 +19,6 @@ import (
 	"interlock/store"
 	"interlock/store/sqlite"
 	"interlock/worker"
-
-	"log/slog"
 )
 
 const (
@@ -160,7 +159,13 @@ func (w *world) once(ctx context.Context, variant string, turns int, like bareIn
 		return "", err
 	}
 	var end signals.End
-	if err := w.client.GetWorkflow(ctx, started.Address, "").Get(ctx, &end); err != nil {
+	// A run that pauses would be waited for without end.
+	bounded, cancel := context.WithTimeout(ctx, time.Minute+time.Duration(turns)*2*time.Second)
+	defer cancel()
+	if err := w.client.GetWorkflow(ctx, started.Address, "").Get(bounded, &end); err != nil {
+		if run, e := w.starter.Get(ctx, started.Address); e == nil {
+			err = fmt.Errorf("the run is %s %s in turn %d: %w", run.Status, run.Reason, run.Turn, err)
+		}
 		return "", err
 	}
 	if end.Status != agent.RunCompleted {

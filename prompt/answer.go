@@ -23,7 +23,7 @@ var statusWords = map[agent.StepStatus]string{
 	agent.StepWithdrawn: "withdrawn: it did not run",
 	agent.StepCancelled: "cancelled: it did not happen",
 	agent.StepAbandoned: "abandoned while it ran: it only reads, and its result is not known",
-	agent.StepInDoubt:   "in doubt: nobody knows whether it happened, a person is asked",
+	agent.StepInDoubt:   "in doubt: nobody knows whether it happened, a person must find out",
 	agent.StepUndone:    "undone: it happened and was made good again",
 }
 

@@ -9,6 +9,9 @@
 // is in the next context, and code has the last word, so that nothing that a
 // user or a tool wrote can pose as a newer situation.
 //
+// Tools stand before all messages, so they depend on the definition and the phase
+// alone, except in the last word, which has one.
+//
 // Who wrote what can always be told. A user's text is fenced, and its fence is
 // longer than any in the text; a line that begins with [ outside a fence is
 // code's; in code's own items no line but the first begins in column one.

@@ -25,7 +25,6 @@ const (
 	ErrKeyUsed     = "key_used"     // the key was used by another run with the same start
 	ErrConflict    = "conflict"     // the key was used by another run with another start
 	ErrInvalid     = "invalid"      // the input can never work
-	ErrEnded       = "ended"        // the run has ended
 )
 
 // Ride is what every ordinary activity carries and commits before it does

@@ -27,7 +27,7 @@ const QueryRun = "run"
 // Memo keys that the starter sets, so that a repeated start can be told from
 // another one.
 const (
-	MemoBody  = "interlock_body"  // agent.StartDigest
+	MemoBody  = "interlock_body"  // Start.Digest
 	MemoAgent = "interlock_agent" // <agent>/v<version>, v0 for the newest
 )
 
@@ -139,10 +139,39 @@ func CheckStart(s Start) error {
 	if s.Principal.Subject == "" {
 		return agent.Errorf(agent.CodeInvalid, "a start names its principal: who starts the run")
 	}
+	if m := s.Message; m != nil {
+		if m.ID == "" {
+			return agent.Errorf(agent.CodeInvalid, "the first message needs an id, chosen by its sender")
+		}
+		if err := agent.CheckText(m.Text, agent.DefaultLimits().Message); err != nil {
+			return err
+		}
+	}
 	if len(s.Body) > maxBody {
 		return agent.Errorf(agent.CodeInvalid, "the body has %d bytes, the limit is %d", len(s.Body), maxBody)
 	}
 	return nil
+}
+
+// Digest tells one start from another under the same key: the same user, body
+// and first message is the same start, whichever version it asks for.
+func (s Start) Digest() string {
+	user, body := s.User, s.Body
+	if user == "" {
+		user = s.Principal.Subject
+	}
+	if len(body) == 0 {
+		body = agent.JSON("{}")
+	}
+	parts := []any{s.Agent, user, body}
+	if s.Message != nil {
+		parts = append(parts, s.Message.ID, s.Message.Text)
+	}
+	j, err := agent.Encode(parts)
+	if err != nil {
+		return ""
+	}
+	return agent.DigestOf(j)
 }
 
 // maxBody is the limit of a start input's body in bytes.

@@ -76,9 +76,9 @@ type Started struct {
 	New        bool   `json:"new"` // false: the same start had been made before
 }
 
-// Start starts a run, durably when it returns. The same key, user and body is
-// the same run, whenever it comes again; another body under the key is
-// CodeConflict. No worker need be up.
+// Start starts a run, durably when it returns. The same key, user, body and
+// first message is the same run, whenever it comes again; anything else under
+// the key is CodeConflict. No worker need be up.
 func (s *Starter) Start(ctx context.Context, in Start) (Started, error) {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
@@ -94,10 +94,7 @@ func (s *Starter) Start(ctx context.Context, in Start) (Started, error) {
 	if err := signals.CheckStart(start); err != nil {
 		return Started{}, err
 	}
-	if start.User == "" {
-		start.User = start.Principal.Subject
-	}
-	address, digest := signals.Address(in.Tenant, in.Agent, in.Key), agent.StartDigest(in.Agent, start.User, body)
+	address, digest := signals.Address(in.Tenant, in.Agent, in.Key), start.Digest()
 	if old, err := s.recorded(ctx, in.Tenant, address, digest); err != nil || old != nil {
 		if err != nil {
 			return Started{}, err
@@ -144,7 +141,7 @@ func (s *Starter) recorded(ctx context.Context, tenant, address, digest string) 
 }
 
 func usedOtherwise(address string) error {
-	return agent.Errorf(agent.CodeConflict, "%s was started with another body or user: use a new key, or send the same start again", address)
+	return agent.Errorf(agent.CodeConflict, "%s was started with another body, user or first message: use a new key, or send the same start again", address)
 }
 
 // same compares a start with the one that Temporal knows.

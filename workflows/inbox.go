@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"errors"
+	"fmt"
 
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -17,6 +18,9 @@ type entry struct {
 	trace   string
 	receipt agent.Receipt
 	done    bool
+	// signal names the signal that it came by ("message" too for a message that
+	// came with the start): nobody is answered, so a refusal is recorded.
+	signal string
 }
 
 // inbox holds inputs in the order in which they arrived, without a bound: an
@@ -29,6 +33,7 @@ type inbox struct {
 // channel is one kind of signal.
 type channel struct {
 	workflow.ReceiveChannel
+	name string
 	read func(converter.RawValue) (agent.Input, string)
 }
 
@@ -42,7 +47,7 @@ func (b *inbox) push(in agent.Input, trace string) *entry {
 func (b *inbox) first(trace string, inputs ...agent.Input) {
 	var entries []*entry
 	for _, in := range inputs {
-		entries = append(entries, &entry{input: in, trace: trace})
+		entries = append(entries, &entry{input: in, trace: trace, signal: signals.NameMessage})
 	}
 	b.entries = append(entries, b.entries...)
 }
@@ -57,6 +62,19 @@ func (b *inbox) waiting() bool {
 	return len(b.entries) > 0
 }
 
+// cancelled takes Temporal's own cancel, under the first id of its kind that no
+// sender has used for something else: it is never refused for that.
+func (b *inbox) cancelled(ctx workflow.Context) {
+	c := agent.CancelRun{ID: "temporal-cancel", Principal: agent.Principal{Subject: "temporal"}, Reason: "cancelled through Temporal"}
+	for n := 2; ; n++ {
+		e := b.push(c, "")
+		if err := workflow.Await(ctx, func() bool { return e.done }); err != nil || e.receipt.Code != agent.CodeConflict {
+			return
+		}
+		c.ID = fmt.Sprintf("temporal-cancel-%d", n)
+	}
+}
+
 // pull takes in the signals that have arrived. No coroutine waits for them:
 // one that had received a signal and not yet run would lose it at the end.
 func (b *inbox) pull() {
@@ -66,7 +84,7 @@ func (b *inbox) pull() {
 			if !c.ReceiveAsync(&raw) {
 				break
 			}
-			b.push(c.read(raw))
+			b.push(c.read(raw)).signal = c.name
 		}
 	}
 }
@@ -89,7 +107,7 @@ func (b *inbox) listen(ctx workflow.Context) {
 // listen reads one kind of signal. What cannot be read becomes an input too,
 // since its sender learns of nothing.
 func listen[T any](ctx workflow.Context, name string, d agent.Decoder[T], input func(T) (agent.Input, string)) channel {
-	return channel{workflow.GetSignalChannel(ctx, name), func(raw converter.RawValue) (agent.Input, string) {
+	return channel{workflow.GetSignalChannel(ctx, name), name, func(raw converter.RawValue) (agent.Input, string) {
 		v, err := decode(d, raw)
 		if err != nil {
 			return agent.Malformed{Name: name, Reason: err.Error()}, ""

@@ -73,6 +73,9 @@ func (l *loop) over() bool { return l.ending != "" && !l.machine.Unacknowledged(
 func (l *loop) take(ctx workflow.Context, e *entry) {
 	commands, receipt := l.machine.Step(workflow.Now(ctx), e.trace, e.input)
 	e.receipt, e.done = receipt, true
+	if e.signal != "" && receipt.Status == agent.Refused && receipt.Code != agent.CodeEnded {
+		l.inbox.push(agent.Malformed{Name: e.signal, Reason: receipt.Reason}, e.trace)
+	}
 	// Gates first: whatever activity comes next asks about their effects.
 	for _, c := range commands {
 		if open, ok := c.(agent.OpenGate); ok && open.Lookup != nil {

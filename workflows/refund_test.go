@@ -1,164 +1,211 @@
 package workflows_test
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
-	"log/slog"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
 
 	"interlock/agent"
-	"interlock/config"
 	"interlock/examples/refund"
-	"interlock/examples/refund/mail"
-	"interlock/examples/refund/shop"
 	"interlock/llm"
-	"interlock/signals"
-	"interlock/starter"
-	"interlock/store"
-	"interlock/store/sqlite"
-	"interlock/worker"
+	"interlock/llm/scripted"
+	"interlock/tool"
 )
 
-// world is a shop, a mail service, a store, a worker and a starter of one test.
-type world struct {
-	t       *testing.T
-	ctx     context.Context
-	shop    *shop.Shop
-	mail    *mail.Server
-	store   store.Store
-	starter *starter.Starter
-	worker  *worker.Worker
-	config  worker.Config
-}
-
-func newWorld(t *testing.T, model llm.Model, agents ...*agent.Definition) *world {
-	t.Helper()
-	dir := t.TempDir()
-	w := &world{t: t, ctx: context.Background()}
-	var err error
-	w.store, err = sqlite.Open(w.ctx, filepath.Join(dir, "interlock.db"), nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, w.store.Close()) })
-	if len(agents) == 0 {
-		w.shop, err = shop.Open(w.ctx, filepath.Join(dir, "shop.db"))
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = w.shop.Close() })
-		w.mail, err = mail.Serve(w.ctx, "127.0.0.1:0", filepath.Join(dir, "mail.db"))
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = w.mail.Close() })
-		agents = []*agent.Definition{refund.Agent(w.shop, mail.Client{BaseURL: w.mail.URL()})}
-	}
-	settings := config.Default()
-	settings.TaskQueue = t.Name()
-	w.config = worker.Config{Settings: settings, Client: temporalClient(), Store: w.store, Model: model, Log: slog.New(slog.DiscardHandler)}
-	if testing.Verbose() {
-		w.config.Log = slog.Default()
-	}
-	w.worker, err = worker.New(w.config, agents...)
-	require.NoError(t, err)
-	require.NoError(t, w.worker.Start(w.ctx))
-	t.Cleanup(w.worker.Stop)
-	w.starter = starter.New(temporalClient(), starter.WithReader(w.store), starter.WithTaskQueue(settings.TaskQueue))
-	return w
-}
-
-var customer = agent.Principal{Subject: "c-017"}
-
-func (w *world) start(key string) string {
-	w.t.Helper()
-	s, err := w.starter.Start(w.ctx, starter.Start{Agent: "refund", Tenant: "acme", Key: key, Principal: customer, Body: refund.Start{CustomerID: "c-017"}})
-	require.NoError(w.t, err)
-	require.True(w.t, s.New)
-	return s.Address
-}
-
-var sent int
-
-func (w *world) say(address, text string) agent.Receipt {
-	w.t.Helper()
-	sent++
-	r, err := w.starter.Message(w.ctx, address, signals.Message{ID: fmt.Sprintf("m%d", sent), Principal: customer, Text: text})
-	require.NoError(w.t, err)
-	return r
-}
-
-// until waits for the run to be in a state that pred accepts.
-func (w *world) until(address string, what string, pred func(*agent.Run) bool) *agent.Run {
-	w.t.Helper()
-	var run *agent.Run
-	require.Eventually(w.t, func() bool {
-		var err error
-		run, err = w.starter.Get(w.ctx, address)
-		return err == nil && pred(run)
-	}, 60*time.Second, 20*time.Millisecond, "%s: %s", what, lazy{&run})
-	return run
-}
-
-type lazy struct{ run **agent.Run }
-
-func (l lazy) String() string { j, _ := json.MarshalIndent(*l.run, "", " "); return string(j) }
-
-func waiting(reason string) func(*agent.Run) bool {
-	return func(r *agent.Run) bool { return r.Status == agent.RunWaiting && r.Reason == reason }
-}
-
-func ended(r *agent.Run) bool { return r.Status.Ended() }
-
-// toGate brings a run to the open gate of its refund.
-func (w *world) toGate(address string) agent.Gate {
-	w.say(address, "Please refund order 1042, it broke")
-	w.until(address, "asked", func(r *agent.Run) bool { return waiting("user")(r) && len(r.Shown) == 2 })
-	w.say(address, "yes, that one")
-	run := w.until(address, "gate", waiting("gate"))
-	return run.Gates[len(run.Gates)-1]
-}
-
-func (w *world) decide(address string, g agent.Gate, v agent.VerdictValue, reason string) agent.Receipt {
-	w.t.Helper()
-	sent++
-	r, err := w.starter.Decide(w.ctx, address, signals.Verdict{ID: fmt.Sprintf("v%d", sent), Gate: g.ID, Digest: g.Digest, Verdict: v, Reason: reason,
-		Principal: agent.Principal{Subject: "ann", Roles: []string{"refunds"}}})
-	require.NoError(w.t, err)
-	return r
-}
-
-// requireJournal checks that the journal reduces to the run.
-func (w *world) requireJournal(run *agent.Run) {
-	w.t.Helper()
-	require.Eventually(w.t, func() bool {
-		row, err := w.store.RunRow(w.ctx, "acme", run.Address())
-		return err == nil && row.Seq == run.Seq
-	}, 10*time.Second, 10*time.Millisecond)
-	events, err := w.store.Events(w.ctx, "acme", run.Address(), 1, 0)
-	require.NoError(w.t, err)
-	reduced, err := agent.Reduce(events)
-	require.NoError(w.t, err)
-	want, _ := json.Marshal(run)
-	got, _ := json.Marshal(reduced)
-	require.JSONEq(w.t, string(want), string(got))
-}
-
+// The approved refund costs what the design says: 4 model calls, 3 tool
+// activities and 4 Records, no timer but the gate's, and nothing else.
 func TestRefund_Approved(t *testing.T) {
-	w := newWorld(t, refund.Model())
-	address := w.start("k1")
+	t.Parallel()
+	model := watch(refund.Model())
+	w := newWorld(t, model)
+	address := w.start("k")
 	gate := w.toGate(address)
 	require.Equal(t, "Refund 89.90 EUR for order 1042", gate.Title)
+	require.Equal(t, []string{"refunds"}, gate.Roles)
 	r := w.decide(address, gate, agent.Approve, "")
 	require.Equal(t, agent.Accepted, r.Status)
-	run := w.until(address, "end", ended)
-	require.Equal(t, agent.RunCompleted, run.Status)
+	run := w.finished(address, agent.RunCompleted)
 	require.Equal(t, "done", run.Phase)
+	require.Len(t, w.refunds(), 1)
+	require.Equal(t, "1042", w.refunds()[0].OrderID)
+	require.Len(t, w.receipts(), 1)
+	require.Equal(t, enums.WORKFLOW_EXECUTION_STATUS_COMPLETED, w.status(address))
+	require.Len(t, model.seen(t), 4)
+
+	activities, others := map[string]int{}, map[string]int{}
+	for _, e := range w.history(address, "") {
+		switch e.GetEventType() {
+		case enums.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+			activities[e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName()]++
+		case enums.EVENT_TYPE_TIMER_STARTED, enums.EVENT_TYPE_TIMER_CANCELED, enums.EVENT_TYPE_MARKER_RECORDED,
+			enums.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES, enums.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED,
+			enums.EVENT_TYPE_TIMER_FIRED, enums.EVENT_TYPE_WORKFLOW_TASK_FAILED, enums.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT:
+			others[e.GetEventType().String()]++
+		}
+	}
+	require.Equal(t, map[string]int{"CallModel": 4, "refund.find_order": 1, "refund.issue_refund": 1, "refund.send_receipt": 1, "Record": 4}, activities)
+	require.Equal(t, map[string]int{"TimerStarted": 1, "TimerCanceled": 1, "MarkerRecorded": 1}, others, "the gate's timer, and the SideEffect of the first task")
+}
+
+func TestRefund_Rejected(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, refund.Model())
+	address := w.start("k")
+	gate := w.toGate(address)
+	w.decide(address, gate, agent.Reject, "the lamp was worn out")
+	run := w.finished(address, agent.RunCompleted)
+	require.Equal(t, "declined", run.Phase)
+	require.Len(t, run.Rulings, 1)
+	require.Equal(t, "the lamp was worn out", run.Rulings[0].Reason)
+	require.Empty(t, w.refunds())
+	require.Empty(t, w.receipts())
+}
+
+func TestRefund_SmallAmountNeedsNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, refund.Model())
+	address := w.start("k")
+	w.say(address, "Please refund order 1017")
+	w.until(address, "asked", func(r *agent.Run) bool { return waiting("user")(r) && len(r.Shown) == 2 })
+	w.say(address, "yes, that one")
+	run := w.finished(address, agent.RunCompleted)
+	require.Len(t, w.refunds(), 1)
+	require.Equal(t, agent.Money{Minor: 1990, Currency: "EUR"}, w.refunds()[0].Amount)
+	for _, g := range run.Gates {
+		require.Equal(t, agent.KindAsk, g.Kind, "no gate for a person")
+	}
+}
+
+// A gate that nobody decides expires: nothing runs, and a late verdict is void.
+func TestGate_Expires(t *testing.T) {
+	t.Parallel()
+	db := labDB(t)
+	w := newWorld(t, turns(call("pay", "10"), scripted.Say("Nobody decided."), scripted.Say("Still nothing.")),
+		lab{db: db, gate: &tool.Gate[labState, text]{Roles: []string{"refunds"}, Expires: 2 * time.Second}}.agent())
+	address := w.start("k")
+	w.say(address, "pay")
+	gate := lastGate(w.until(address, "gate", func(r *agent.Run) bool { return len(r.Gates) == 1 }))
+	run := w.until(address, "expiry", func(r *agent.Run) bool { return waiting("user")(r) && r.Turn == 2 })
+	require.Equal(t, agent.GateExpired, lastGate(run).Status)
+	require.Equal(t, agent.StepExpired, run.Steps[0].Status)
+	r := w.decide(address, gate, agent.Approve, "")
+	require.Equal(t, agent.Voided, r.Status)
+	require.Equal(t, agent.GateExpired, r.Gate.Status)
+	require.Contains(t, r.Reason, "closed as expired")
+	run = w.chat(address, "and now?")
+	require.Empty(t, run.Rulings)
+	require.Zero(t, payments(t, db))
 	w.requireJournal(run)
-	refunds, err := w.shop.Refunds(w.ctx)
-	require.NoError(t, err)
-	require.Len(t, refunds, 1)
-	require.Equal(t, "1042", refunds[0].OrderID)
-	sent, err := w.mail.Messages(w.ctx)
-	require.NoError(t, err)
-	require.Len(t, sent, 1)
+}
+
+// chatter answers small talk with small talk and else does what the sample's
+// model does, however similar the orders are that the customer talks of.
+func chatter(small map[string]llm.Response) llm.Model {
+	rules := refund.Model()
+	return asked(func(req llm.Request) llm.Model {
+		said, ok := scripted.NewMessage(req.View)
+		if _, waits := scripted.Waiting(req.View, "issue_refund"); !ok && waits {
+			return says(scripted.Say("A colleague looks at it."))
+		}
+		if r, ok := small[said]; ok {
+			return says(r)
+		}
+		return rules
+	})
+}
+
+// What is paid is what was confirmed, whatever is said in between: the window
+// of recent turns has long lost the confirmation by then.
+func TestRefund_FortyTurnsBetweenConfirmationAndPayment(t *testing.T) {
+	t.Parallel()
+	small := map[string]llm.Response{}
+	var talk []string
+	for i := range 40 {
+		said := fmt.Sprintf("%d: my other lamp is order 1043, and 1024 is my neighbour's", i)
+		talk = append(talk, said)
+		small[said] = scripted.Say("I see.")
+	}
+	// Half way the model itself tries to pay another order, on the old yes.
+	small[talk[20]] = scripted.Then(scripted.Call("issue_refund", scripted.Args{"order_id": "1043"}),
+		scripted.Call(agent.CallMove, scripted.Args{"to": "done"}),
+		scripted.Call(agent.CallConfirm, scripted.Args{"fields": []string{"order_id"}, "quote": "never said"}))
+	model := watch(chatter(small))
+	w := newWorld(t, model)
+	address := w.start("k")
+	gate := w.toGate(address)
+	for _, said := range talk {
+		w.chat(address, said)
+	}
+	run := w.until(address, "gate", waiting("gate"))
+	require.Positive(t, run.Trimmed.Turns)
+	w.requireJournal(run)
+	require.Equal(t, agent.Accepted, w.decide(address, gate, agent.Approve, "").Status)
+	w.finished(address, agent.RunCompleted)
+	require.Len(t, w.refunds(), 1)
+	require.Equal(t, "1042", w.refunds()[0].OrderID)
+	model.seen(t)
+}
+
+// A confirmed, then B, then A again: the old yes does not come back, nor does
+// the old gate.
+func TestRefund_StaleConfirmationPaysNothing(t *testing.T) {
+	t.Parallel()
+	set := func(order, quote string) llm.Response {
+		return scripted.Call(agent.CallSetFields, scripted.Args{"fields": scripted.Args{"order_id": order}, "quote": quote})
+	}
+	find := func(order string) llm.Response { return scripted.Call("find_order", scripted.Args{"order_id": order}) }
+	move := func(to string) llm.Response { return scripted.Call(agent.CallMove, scripted.Args{"to": to}) }
+	confirm := func(quote string) llm.Response {
+		return scripted.Call(agent.CallConfirm, scripted.Args{"fields": []string{"order_id", "amount"}, "quote": quote})
+	}
+	small := map[string]llm.Response{
+		"no, I mean 1043":     scripted.Then(set("1043", "1043"), move("collect"), find("1043")),
+		"sorry, 1042 it is":   scripted.Then(set("1042", "1042"), find("1042")),
+		"so pay me, for 1042": scripted.Then(move("pay"), confirm("yes, that one"), move("pay"), confirm("so pay me, for 1042"), move("pay")),
+		"what is the matter?": scripted.Say("I must ask again."),
+		"then ask":            scripted.Call(agent.CallAsk, scripted.Args{"question": "This one?", "fields": []string{"order_id", "amount"}}),
+		"oh do it, at last":   scripted.Then(confirm("oh do it"), move("pay")),
+	}
+	answers := 0
+	model := watch(asked(func(req llm.Request) llm.Model {
+		if _, ok := scripted.NewMessage(req.View); !ok && answers > 0 && !req.View.LastWord {
+			return says(scripted.Say("Well."))
+		}
+		return chatter(small)
+	}))
+	w := newWorld(t, model)
+	address := w.start("k")
+	old := w.toGate(address)
+	answers = 1
+	run := w.chat(address, "no, I mean 1043")
+	require.Equal(t, agent.GateVoid, gateOf(run, old.ID).Status)
+	run = w.chat(address, "sorry, 1042 it is")
+	require.Contains(t, run.State.String(), `"amount":{"currency":"EUR","minor":8990},`, "the very values that were confirmed")
+	require.Empty(t, run.Confirmed)
+	run = w.chat(address, "so pay me, for 1042")
+	require.Equal(t, "collect", run.Phase)
+	require.Empty(t, run.Confirmed)
+	require.Equal(t, agent.Voided, w.decide(address, old, agent.Approve, "").Status)
+	require.Empty(t, w.refunds())
+	w.chat(address, "what is the matter?")
+	w.chat(address, "then ask")
+	run = w.chat(address, "oh do it, at last")
+	require.Equal(t, "pay", run.Phase)
+	require.Equal(t, agent.Accepted, w.decide(address, lastGate(run), agent.Approve, "").Status)
+	w.finished(address, agent.RunCompleted)
+	require.Len(t, w.refunds(), 1)
+	require.Equal(t, "1042", w.refunds()[0].OrderID)
+	model.seen(t)
+}
+
+func gateOf(r *agent.Run, id string) agent.Gate {
+	for _, g := range r.Gates {
+		if g.ID == id {
+			return g
+		}
+	}
+	return agent.Gate{}
 }

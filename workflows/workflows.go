@@ -68,7 +68,7 @@ func (r *Runs) Run(root workflow.Context, raw converter.RawValue) (signals.End, 
 	}
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		root.Done().Receive(ctx, nil)
-		in.push(agent.CancelRun{ID: "temporal-cancel", Principal: agent.Principal{Subject: "temporal"}, Reason: "cancelled through Temporal"}, "")
+		in.cancelled(ctx)
 	})
 	if err := l.run(ctx); err != nil {
 		return signals.End{}, err
@@ -128,7 +128,7 @@ func (l *loop) open(ctx workflow.Context, agents *agent.Registry, s signals.Star
 		user = s.Principal.Subject
 	}
 	inputs := []agent.Input{agent.Started{Tenant: s.Tenant, Key: s.Key, FirstRunID: l.info.FirstRunID, Version: p.Version, Rules: p.Rules,
-		Fingerprint: p.Fingerprint, Limits: p.Limits, Principal: unverified(s.Principal), User: user, Body: s.Body}}
+		Fingerprint: p.Fingerprint, Limits: p.Limits, Principal: unverified(s.Principal), User: user, Body: s.Body, Digest: s.Digest()}}
 	if s.Message != nil {
 		inputs = append(inputs, agent.Message{ID: s.Message.ID, Principal: unverified(s.Message.Principal), Text: s.Message.Text})
 	}

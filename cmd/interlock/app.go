@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-isatty"
@@ -32,7 +33,6 @@ type app struct {
 	scratch scratch // removed also when the process must end at once
 	began   bool    // a command has begun: what fails from now on is no usage error
 	file    string  // of the configuration
-	flags   map[string]*string
 }
 
 func newApp(in *os.File, out, err io.Writer, env []string) *app {
@@ -97,16 +97,14 @@ configuration is wrong and nothing was started, 130 interrupted by Ctrl-C
 // the keys, with a description made from it.
 func (a *app) configured(cmd *cobra.Command, keys ...string) {
 	cmd.Flags().StringVar(&a.file, "config", "", "YAML `file` of settings")
-	a.flags = map[string]*string{}
 	for _, k := range config.Keys() {
-		for _, name := range keys {
-			if k.Name == name {
-				flag := strings.NewReplacer(".", "-", "_", "-").Replace(name)
-				cmd.Flags().String(flag, "", fmt.Sprintf("%s (`%s`; %s)", k.Doc, strings.ReplaceAll(k.Name, ".", " "), k.Env))
-			}
+		if slices.Contains(keys, k.Name) {
+			cmd.Flags().String(flagOf(k), "", k.Doc+" ("+k.Env+")")
 		}
 	}
 }
+
+func flagOf(k config.Key) string { return strings.NewReplacer(".", "-", "_", "-").Replace(k.Name) }
 
 // settings merges the configuration. Without a file, a variable and a flag the
 // log level is the command's own.
@@ -117,8 +115,7 @@ func (a *app) settings(cmd *cobra.Command, level string) (config.Config, error) 
 	}
 	overrides := map[string]string{}
 	for _, k := range config.Keys() {
-		f := cmd.Flags().Lookup(strings.NewReplacer(".", "-", "_", "-").Replace(k.Name))
-		if f != nil && f.Changed {
+		if f := cmd.Flags().Lookup(flagOf(k)); f != nil && f.Changed {
 			overrides[k.Name] = f.Value.String()
 		}
 	}
@@ -149,13 +146,11 @@ type choice struct {
 func (c *choice) String() string { return c.value }
 func (c *choice) Type() string   { return strings.Join(c.allowed, "|") }
 func (c *choice) Set(s string) error {
-	for _, a := range c.allowed {
-		if s == a {
-			c.value = s
-			return nil
-		}
+	if !slices.Contains(c.allowed, s) {
+		return fmt.Errorf("want one of %s", strings.Join(c.allowed, ", "))
 	}
-	return fmt.Errorf("want one of %s", strings.Join(c.allowed, ", "))
+	c.value = s
+	return nil
 }
 
 func (a *app) outputFlag(cmd *cobra.Command) *choice {

@@ -12,8 +12,14 @@ import (
 // interrupt is a signal that asked the process to end.
 type interrupt struct{ signal syscall.Signal }
 
-func (i *interrupt) Error() string { return "interrupted (" + i.signal.String() + ")" }
-func (i *interrupt) code() int     { return 128 + int(i.signal) }
+func (i *interrupt) Error() string {
+	if i.signal == syscall.SIGINT {
+		return "interrupted"
+	}
+	return "ended by a signal (" + i.signal.String() + ")"
+}
+
+func (i *interrupt) code() int { return 128 + int(i.signal) }
 
 // interruptible is a context that the first signal ends, for an orderly end.
 // The second ends the process at once; the local Temporal ends with it.

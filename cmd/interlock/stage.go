@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,7 +127,7 @@ func emptyFolder(dir string) error {
 	case err != nil:
 		return err
 	case len(entries) > 0:
-		return fmt.Errorf("%s is not empty: name a folder that is, or one that does not exist yet", cmp.Or(dir, "."))
+		return fmt.Errorf("%s is not empty: name a folder that is, or one that does not exist yet", dir)
 	}
 	return nil
 }

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"interlock/agent"
+)
+
+// Who takes part in the demo.
+const (
+	demoTenant   = "acme"
+	demoAgent    = "refund"
+	demoKey      = "demo"
+	demoCustomer = "c-017"
+)
+
+var reviewer = agent.Principal{Subject: "demo-reviewer", Roles: []string{"refunds"}}
+
+// demo plays one run: the customer's part and, unless somebody sits at the
+// terminal, the reviewer's.
+type demo struct {
+	app    *app
+	decide string // ask, approve, reject
+	order  string
+	patience
+	json bool
+
+	stage *stage
+	story *story
+	say   io.Writer // what a person follows: stdout, or stderr where stdout is for JSON
+
+	verdict agent.VerdictValue // as it was given; "" where nobody was asked
+	reason  string
+}
+
+var orderForm = regexp.MustCompile(`^[0-9]{4}$`)
+
+func (a *app) demoCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Plays a whole run on this machine: a refund that a person must approve",
+		Long: `Starts a local Temporal, a shop, a mail service and a worker in a temporary
+folder, plays a customer who wants a refund, stops at the gate where a person
+must decide, and shows what was done and on which grounds. The model is a
+script: no account is needed. Nothing is left behind.
+
+The demo checks the shop's database and the outbox: it exits with 0 only if they
+hold what the verdict allows and nothing else, and with 1 if not or if anything
+failed. 2: a flag or the configuration is wrong. 130: interrupted by Ctrl-C.`,
+		Example: `  interlock demo
+  interlock demo --decide reject
+  interlock demo --decide approve -o json | jq .steps
+  interlock demo --order 1017       # below 50 EUR: nobody is asked
+  interlock demo --order 1024       # another customer's: not refunded`,
+		Args: cobra.NoArgs,
+	}
+	decide := &choice{"ask", []string{"ask", "approve", "reject"}}
+	cmd.Flags().Var(decide, "decide", "the verdict at the gate; ask asks you, and approves where there is no terminal")
+	order := cmd.Flags().String("order", "1042", "`number` of the order that the customer names; customer "+demoCustomer+" has 1017, 1042 and 1043")
+	keep := cmd.Flags().String("keep", "", "keep all data in `DIR`, an empty or new folder")
+	limit := cmd.Flags().Duration("timeout", 2*time.Minute, "give up after so long, not counting the time in which you are asked")
+	output := a.outputFlag(cmd)
+	a.configured(cmd, "task_queue", "log.level", "log.format")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !orderForm.MatchString(*order) {
+			return usageError{fmt.Errorf("--order %q is no order number: it has four digits, such as 1042", *order)}
+		}
+		if *limit <= 0 {
+			return usageError{fmt.Errorf("--timeout %s leaves no time: give a duration such as 2m", *limit)}
+		}
+		cfg, err := a.settings(cmd, "warn")
+		if err != nil {
+			return err
+		}
+		d := &demo{app: a, decide: decide.value, order: *order, json: output.value == "json", patience: patience{limit: *limit}}
+		dir, err := a.demoFolder(*keep)
+		if err != nil {
+			return err
+		}
+		cfg.Store.Path = filepath.Join(dir, "interlock.db")
+		cfg.ShutdownTimeout = min(cfg.ShutdownTimeout, 5*time.Second)
+		d.stage = &stage{settings: cfg, log: a.logger(cfg.Log)}
+		err = errors.Join(d.run(cmd.Context()), a.scratch.remove())
+		if *keep != "" {
+			fmt.Fprintf(a.err, "Kept in %s; look at it with: interlock dev --store-path %s\n", dir, cfg.Store.Path)
+		}
+		return err
+	}
+	return cmd
+}
+
+func (a *app) demoFolder(keep string) (string, error) {
+	if keep == "" {
+		return a.scratch.make()
+	}
+	if err := emptyFolder(keep); err != nil {
+		return "", usageError{fmt.Errorf("--keep: %w", err)}
+	}
+	return keep, nil
+}
+
+// run plays the demo and stops everything before it shows the outcome.
+func (d *demo) run(ctx context.Context) error {
+	d.say = d.app.out
+	if d.json {
+		d.say = d.app.err
+	}
+	ctx, done := d.patience.begin(ctx)
+	defer done()
+	rep, err := d.play(ctx)
+	err = d.patience.explain(ctx, err)
+	err = errors.Join(err, d.stage.Close())
+	if rep == nil {
+		return err
+	}
+	if d.json {
+		return errors.Join(writeJSON(d.app.out, rep), err)
+	}
+	if err := errors.Join(rep.print(d.app.out), err); err != nil {
+		return err
+	}
+	fmt.Fprintf(d.say, "\nChecked: the shop's database and the outbox hold what the verdict allows, and nothing else.\nTry it by hand: interlock dev\n")
+	return nil
+}
+
+// play runs until the run has ended. The report is nil where there is nothing
+// to report.
+func (d *demo) play(ctx context.Context) (*report, error) {
+	fmt.Fprint(d.say, intro)
+	d.doing = "starting Temporal and the worker"
+	begun := time.Now()
+	if err := d.stage.Open(ctx); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(d.say, "Up in %.1f s: Temporal on %s, a worker, a shop, a mail service.\n\n", time.Since(begun).Seconds(), d.stage.temporal.Address())
+	if err := d.converse(ctx); err != nil {
+		return nil, err
+	}
+	d.doing = "reading the outcome"
+	rep, err := d.collect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return rep, d.check(ctx, rep)
+}
+
+const intro = `Interlock demo: a customer asks for a refund. The model talks to the customer and
+proposes; code checks each proposal and acts; above 50 EUR a person must approve.
+(The model is a script here. Any other could only do the same: propose.)
+
+`
+
+// patience is how long the demo may take, without the time in which a person
+// thinks.
+type patience struct {
+	limit time.Duration
+	doing string // what is waited for
+	timer *time.Timer
+}
+
+var errImpatient = errors.New("the demo takes too long")
+
+func (p *patience) begin(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	p.timer = time.AfterFunc(p.limit, func() { cancel(errImpatient) })
+	return ctx, func() { p.timer.Stop(); cancel(nil) }
+}
+
+// pause stops the clock until the returned function is called.
+func (p *patience) pause() (resume func()) {
+	p.timer.Stop()
+	return func() { p.timer.Reset(p.limit) }
+}
+
+// explain replaces whatever failed because the time was up.
+func (p *patience) explain(ctx context.Context, err error) error {
+	if err == nil || context.Cause(ctx) != errImpatient {
+		return err
+	}
+	slog.Debug("out of time", "error", err)
+	return fmt.Errorf("gave up after %s while %s: try again with a longer --timeout, or with --log-level debug to see what blocks", p.limit, p.doing)
+}

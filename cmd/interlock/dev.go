@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) devCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Serves the refund agent on a local Temporal, to try it by hand",
+		Long: `Starts a local Temporal with its UI, a shop, a mail service and a worker with the
+refund agent and its scripted model, and prints commands of the temporal CLI to
+try. All data is in the folder of store.path, .interlock by default, and is
+still there the next time.
+
+Ctrl-C stops everything in order, a second one at once. Exit codes: 0 stopped,
+1 it could not start (a port is in use, no temporal CLI) or stop, 2 a flag or
+the configuration is wrong.`,
+		Args: cobra.NoArgs,
+	}
+	port := cmd.Flags().Int("port", 7233, "port of Temporal")
+	uiPort := cmd.Flags().Int("ui-port", 8233, "port of Temporal's UI")
+	a.configured(cmd, "store.path", "task_queue", "log.level", "log.format")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		for name, p := range map[string]int{"port": *port, "ui-port": *uiPort} {
+			if p < 1 || p > 65535 {
+				return usageError{fmt.Errorf("--%s %d is no port: give one from 1 to 65535", name, p)}
+			}
+		}
+		if *port == *uiPort {
+			return usageError{fmt.Errorf("--port and --ui-port are both %d: give them different ports", *port)}
+		}
+		cfg, err := a.settings(cmd, "info")
+		if err != nil {
+			return err
+		}
+		s := &stage{settings: cfg, log: a.logger(cfg.Log), ui: true, port: *port, uiPort: *uiPort, temporalLog: a.err}
+		return a.serve(cmd.Context(), s)
+	}
+	return cmd
+}
+
+// serve runs until ctx ends.
+func (a *app) serve(ctx context.Context, s *stage) error {
+	if err := s.Open(ctx); err != nil {
+		return err
+	}
+	key, err := freeKey(ctx, s.store)
+	if err == nil {
+		folder, _ := filepath.Abs(s.folder())
+		fmt.Fprintf(a.out, `
+Temporal     %s
+UI           %s
+task queue   %s, served by a worker with agent refund
+mail         %s/messages
+data         %s
+
+%s
+Ctrl-C stops everything; the data stays.
+`, s.temporal.Address(), s.temporal.UIAddress(), s.settings.TaskQueue, s.mail.URL(), folder,
+			try{address: s.temporal.Address(), queue: s.settings.TaskQueue, key: key}.text())
+		<-ctx.Done()
+	}
+	return errors.Join(err, s.Close())
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"interlock/agent"
+)
+
+// showGate shows what a reviewer needs: what will run, on which grounds, and
+// who may decide until when.
+func showGate(w io.Writer, g agent.Gate, run *agent.Run) {
+	fmt.Fprintf(w, "\nThe run has stopped at a gate. Nothing is refunded until a person decides.\n\n")
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(w, "  %-11s %s\n", label, fmt.Sprintf(format, args...))
+	}
+	line("Gate "+g.ID, "%s", g.Title)
+	line("runs", "%s %s", g.Tool, g.Args)
+	line("because", "%s", g.Policy)
+	label := "based on"
+	for _, field := range g.Reads {
+		line(label, "%s = %s, %s", field, value(g.Shown[field]), origin(run, field))
+		label = ""
+	}
+	for _, r := range g.Rulings {
+		line("earlier", "%s", r)
+	}
+	line("may decide", "role %s", strings.Join(g.Roles, " or "))
+	if g.ExpiresAt != nil {
+		line("until", "%s; then it expires, which never approves", g.ExpiresAt.Format("2006-01-02 15:04:05 MST"))
+	}
+	line("verdict on", "digest %s: if a value changes, the gate is void", short(g.Digest))
+	fmt.Fprintln(w)
+}
+
+// origin says where a field's value comes from, and whether the customer has
+// confirmed it.
+func origin(run *agent.Run, field string) string {
+	p, ok := run.Provenance[field]
+	if !ok {
+		return "never set"
+	}
+	from := map[string]string{
+		"start": "given at the start", "user": "in the customer's own words", "model": "set by the model",
+		"reviewer": "set by a reviewer", "system": "set by a backend", "follows": "cleared with the field that it follows",
+	}[p.Source]
+	if p.Source == "tool" {
+		from = "a result of step " + p.Step
+		if s := slices.IndexFunc(run.Steps, func(s agent.Step) bool { return s.ID == p.Step }); s >= 0 {
+			from = run.Steps[s].Tool + "'s result (step " + p.Step + ")"
+		}
+	}
+	if p.Source == "user" && p.Turn > 0 {
+		from += fmt.Sprintf(" (turn %d)", p.Turn)
+	}
+	if c, ok := run.Confirmed[field]; ok {
+		from += fmt.Sprintf(", confirmed by %q", c.Quote)
+	}
+	return from
+}
+
+// value is a JSON value as a person writes it: money as an amount, a text
+// without quotes.
+func value(j agent.JSON) string {
+	var text string
+	if json.Unmarshal(j, &text) == nil && text != "" {
+		return text
+	}
+	var m agent.Money
+	if json.Unmarshal(j, &m) == nil && m.Currency != "" {
+		return m.String()
+	}
+	return j.String()
+}
+
+// members are an object's members, in order; none where it is no object.
+func members(j agent.JSON) (names []string, values map[string]agent.JSON) {
+	_ = json.Unmarshal(j, &values)
+	return slices.Sorted(maps.Keys(values)), values
+}
+
+// assigned is an object as "a = 1, b = 2", without the members that hold
+// nothing. What is no object is left as it is.
+func assigned(j agent.JSON) string {
+	names, values := members(j)
+	var out []string
+	for _, n := range names {
+		switch v := values[n]; {
+		case v.String() == "null":
+			out = append(out, n+" cleared")
+		case !empty(v):
+			out = append(out, n+" = "+value(v))
+		}
+	}
+	if values == nil {
+		return j.String()
+	}
+	return strings.Join(out, ", ")
+}
+
+// with is a call as a person reads it.
+func with(tool string, args agent.JSON) string { return tool + " (" + assigned(args) + ")" }
+
+// empty reports a value that was never set.
+func empty(j agent.JSON) bool {
+	switch j.String() {
+	case "", "null", `""`, "0", "false", "{}", "[]", `{"currency":"","minor":0}`:
+		return true
+	}
+	return false
+}
+
+func short(digest string) string { return digest[:min(len(digest), 12)] }

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"interlock/agent"
+)
+
+// tell writes what customer and agent say to each other, as it happens.
+func tell(w io.Writer, e agent.Event) {
+	switch e.Type {
+	case agent.EventMessage:
+		fmt.Fprintf(w, "  customer  %s\n", data[agent.MessageData](e).Text)
+	case agent.EventReply:
+		fmt.Fprintf(w, "  agent     %s\n", data[agent.ReplyData](e).Text)
+	case agent.EventGateOpened:
+		if g := data[agent.GateOpenedData](e).Gate; g.Kind == agent.KindAsk {
+			fmt.Fprintf(w, "  agent     %s\n", question(g))
+		}
+	}
+}
+
+// question is what a customer is asked, with the values that code shows.
+func question(g agent.Gate) string {
+	var shown []string
+	for _, f := range g.Reads {
+		shown = append(shown, f+" = "+value(g.Shown[f]))
+	}
+	if len(shown) == 0 {
+		return g.Title
+	}
+	return g.Title + " (" + strings.Join(shown, ", ") + ")"
+}
+
+// describe says who did what in an event, as two short texts. What is "" goes
+// without saying.
+func describe(e agent.Event) (who, what string) {
+	if f, ok := descriptions[e.Type]; ok {
+		return f(e)
+	}
+	return "code", string(e.Type)
+}
+
+var descriptions = map[agent.EventType]func(agent.Event) (who, what string){
+	agent.EventStarted: func(e agent.Event) (string, string) {
+		d := data[agent.StartedData](e)
+		return "code", fmt.Sprintf("started %s version %d for %s", d.Agent, d.Version, d.User)
+	},
+	agent.EventMessage: func(e agent.Event) (string, string) {
+		return "customer", fmt.Sprintf("%q", data[agent.MessageData](e).Text)
+	},
+	agent.EventReply: func(e agent.Event) (string, string) { return "model", fmt.Sprintf("%q", data[agent.ReplyData](e).Text) },
+	agent.EventTurnStarted: func(e agent.Event) (string, string) {
+		return "code", fmt.Sprintf("turn %d: the model is called", e.Turn)
+	},
+	agent.EventTurnCut: func(e agent.Event) (string, string) {
+		return "code", "the turn was cut short: " + data[agent.TurnCutData](e).Reason
+	},
+	agent.EventProposal: describeProposal,
+	agent.EventCallAnswered: func(e agent.Event) (string, string) {
+		d := data[agent.CallAnsweredData](e)
+		if d.Status != "refused" {
+			return "", ""
+		}
+		return "code", "refused the call: " + d.Text
+	},
+	agent.EventStateSet: describeState,
+	agent.EventConfirmed: func(e agent.Event) (string, string) {
+		d := data[agent.ConfirmedData](e)
+		return "code", fmt.Sprintf("took %q for a yes to %s as shown", d.Quote, strings.Join(d.Fields, " and "))
+	},
+	agent.EventFactRecorded: func(e agent.Event) (string, string) {
+		return "code", fmt.Sprintf("noted the fact %q", data[agent.FactData](e).Quote)
+	},
+	agent.EventPhaseEntered: func(e agent.Event) (string, string) {
+		return "code", "entered phase " + data[agent.PhaseEnteredData](e).Phase
+	},
+	agent.EventStepStarted: describeStep,
+	agent.EventStepResumed: func(e agent.Event) (string, string) { return "code", "step " + e.Step + " runs now" },
+	agent.EventStepDone: func(e agent.Event) (string, string) {
+		return "tool", "step " + e.Step + " done: " + clip(assigned(data[agent.StepDoneData](e).Result), 100)
+	},
+	agent.EventCommitRefused: func(e agent.Event) (string, string) {
+		return "code", "did not take the result into the state: " + data[agent.CommitRefusedData](e).Reason
+	},
+	agent.EventStepSettled: func(e agent.Event) (string, string) {
+		d := data[agent.StepSettledData](e)
+		return "code", strings.TrimSuffix(fmt.Sprintf("step %s %s: %s", e.Step, d.Status, d.Reason), ": ")
+	},
+	agent.EventGateOpened: func(e agent.Event) (string, string) {
+		g := data[agent.GateOpenedData](e).Gate
+		if g.Kind == agent.KindAsk {
+			return "code", "asked the customer: " + question(g)
+		}
+		return "code", fmt.Sprintf("opened gate %s for role %s: %s", g.ID, strings.Join(g.Roles, " or "), g.Title)
+	},
+	agent.EventGateClosed: func(e agent.Event) (string, string) {
+		d := data[agent.GateClosedData](e)
+		return "code", strings.TrimSuffix(fmt.Sprintf("gate %s %s: %s", d.Gate, d.Status, d.Reason), ": ")
+	},
+	agent.EventVerdict: func(e agent.Event) (string, string) {
+		d := data[agent.VerdictData](e)
+		text := fmt.Sprintf("%s gate %s as %s", d.Verdict.Verdict, d.Verdict.Gate, principal(&d.Verdict.Principal, d.Verdict.Verified))
+		return "reviewer", strings.TrimSuffix(fmt.Sprintf("%s (%s): %s", text, d.Judgement, cmp.Or(d.Verdict.Reason, d.Reason)), ": ")
+	},
+	agent.EventRulingMade: func(e agent.Event) (string, string) {
+		r := data[agent.RulingMadeData](e).Ruling
+		return "code", fmt.Sprintf("will refuse the same call while %s are unchanged", strings.Join(r.Reads, " and "))
+	},
+	agent.EventCancelRequested: func(e agent.Event) (string, string) {
+		return "user", "asked to cancel: " + data[agent.CancelRequestedData](e).Reason
+	},
+	agent.EventPaused:    func(e agent.Event) (string, string) { return "code", "paused: " + data[agent.PausedData](e).Reason },
+	agent.EventCompleted: ended("completed"),
+	agent.EventCancelled: ended("cancelled"),
+	agent.EventFailed:    ended("failed"),
+}
+
+func ended(how string) func(agent.Event) (string, string) {
+	return func(e agent.Event) (string, string) {
+		return "code", strings.TrimSuffix("the run is "+how+": "+data[agent.EndedData](e).Reason, ": ")
+	}
+}
+
+// describeProposal lists the calls of a proposal.
+func describeProposal(e agent.Event) (string, string) {
+	p := data[agent.Proposal](e)
+	var calls []string
+	for _, c := range p.Calls {
+		if c.Tool == agent.CallFinish {
+			calls = append(calls, c.Tool) // its text is a reply, which is an event of its own
+			continue
+		}
+		args := c.Args
+		if len(args) == 0 {
+			args = agent.JSON(c.Raw)
+		}
+		calls = append(calls, with(c.Tool, args))
+	}
+	if len(calls) == 0 {
+		return "", "" // a reply, which is an event of its own
+	}
+	return "model", "proposed " + strings.Join(calls, "\n+ ")
+}
+
+func describeState(e agent.Event) (string, string) {
+	d := data[agent.StateSetData](e)
+	return "code", fmt.Sprintf("state: %s (source: %s)", assigned(d.Patch), d.Source)
+}
+
+func describeStep(e agent.Event) (string, string) {
+	d := data[agent.StepStartedData](e)
+	if d.Kind == agent.KindAsk {
+		return "", "" // its gate opens next
+	}
+	state := map[agent.StepStatus]string{agent.StepRunning: "runs", agent.StepWaiting: "waits for a person"}[d.Status]
+	text := fmt.Sprintf("step %s %s: %s", e.Step, cmp.Or(state, string(d.Status)), with(d.Tool, d.Args))
+	return "code", strings.TrimSuffix(text+": "+d.Reason, ": ")
+}
+
+// principal names who acted. Nobody has checked an unverified one.
+func principal(p *agent.Principal, verified bool) string {
+	if p == nil {
+		return "nobody"
+	}
+	name := p.Subject
+	if len(p.Roles) > 0 {
+		name += " (" + strings.Join(p.Roles, ", ") + ")"
+	}
+	if !verified {
+		name += ", unverified"
+	}
+	return name
+}
+
+func clip(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n]) + "…"
+	}
+	return s
+}

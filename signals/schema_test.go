@@ -1,0 +1,103 @@
+package signals_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"interlock/agent"
+	"interlock/signals"
+)
+
+var update = flag.Bool("update", false, "write schemas/ and testdata/ anew")
+
+// schemas are the JSON Schemas that other languages read. What is sent to a run
+// is closed: a member that it does not know is refused. What a run answers is
+// open: a later version may add members.
+var schemas = map[string]struct {
+	schema agent.JSON
+	title  string
+	doc    string
+	answer bool
+}{
+	"start":   {signals.Starts.Schema(), "Start input", "The one argument of every run's workflow. The workflow type is the agent's name, the workflow id is <tenant>/<agent>/<key>.", false},
+	"message": {signals.Messages.Schema(), "Message", "Payload of the signal and of the update named message: what the user says.", false},
+	"cancel":  {signals.Cancels.Schema(), "Cancel", "Payload of the signal and of the update named cancel: ends the run once its running steps have ended.", false},
+	"verdict": {signals.Verdicts.Schema(), "Verdict", "Payload of the signal and of the update named verdict: a person's decision about one gate as it was shown. verdict is approve or reject; a reject needs a reason.", false},
+	"receipt": {agent.NewDecoder[agent.Receipt]().Schema(), "Receipt", "What every update answers.", true},
+	"run":     {agent.NewDecoder[agent.Run]().Schema(), "Run", "What the query named run answers: the run as of its last completed task.", true},
+	"end":     {agent.NewDecoder[signals.End]().Schema(), "End", "The result of a run's workflow.", true},
+}
+
+func TestSchemasAreThoseOfTheTypes(t *testing.T) {
+	files, err := filepath.Glob("schemas/*.json")
+	require.NoError(t, err)
+	if !*update {
+		require.Len(t, files, len(schemas))
+	}
+	for name, s := range schemas {
+		var v map[string]any
+		require.NoError(t, json.Unmarshal(s.schema, &v))
+		plain(v, s.answer)
+		v["$schema"], v["title"], v["description"] = "https://json-schema.org/draft/2020-12/schema", s.title, s.doc
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		require.NoError(t, e.Encode(v))
+		want := b.Bytes()
+		path := filepath.Join("schemas", name+".json")
+		if *update {
+			require.NoError(t, os.WriteFile(path, want, 0o644))
+		}
+		have, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(have), "%s is not the schema of its Go type; go test ./signals -update writes it anew", path)
+	}
+}
+
+// plain writes "no other members" as false, which every reader knows, and drops
+// it where members may come.
+func plain(v any, open bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		if other, is := v["additionalProperties"].(map[string]any); is && len(other) == 1 && other["not"] != nil {
+			v["additionalProperties"] = false
+		}
+		if open && v["additionalProperties"] == false {
+			delete(v, "additionalProperties")
+		}
+		for _, e := range v {
+			plain(e, open)
+		}
+	case []any:
+		for _, e := range v {
+			plain(e, open)
+		}
+	}
+}
+
+// What the types write is what their decoders read.
+func TestPayloadsRoundTrip(t *testing.T) {
+	who := agent.Principal{Subject: "ann", Roles: []string{"refunds"}, Tenant: "acme", Auth: "oidc"}
+	message := signals.Message{ID: "m-1", Principal: who, Text: "refund 1042", TraceID: "t-1"}
+	roundTrip(t, signals.Starts, signals.Start{ID: "s-1", Agent: "refund", Version: 2, Tenant: "acme", Key: "k-1", Principal: who, User: "c-7",
+		Body: agent.JSON(`{"customer_id":"c-7"}`), Message: &message, TraceID: "t-1"})
+	roundTrip(t, signals.Messages, message)
+	roundTrip(t, signals.Cancels, signals.Cancel{ID: "c-1", Principal: who, Reason: "enough", TraceID: "t-1"})
+	roundTrip(t, signals.Verdicts, signals.Verdict{ID: "v-1", Gate: "3.1", Digest: "d", Verdict: agent.Reject, Reason: "no photo", Principal: who, TraceID: "t-1"})
+}
+
+func roundTrip[T any](t *testing.T, d agent.Decoder[T], v T) {
+	t.Helper()
+	j, err := agent.Encode(v)
+	require.NoError(t, err)
+	got, err := d.Decode(j)
+	require.NoError(t, err)
+	require.Equal(t, v, got)
+}

@@ -1,0 +1,3 @@
+package workflows_test
+
+func childWorker(string) int { return 0 }
