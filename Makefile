@@ -29,7 +29,7 @@ run: build bin/temporal ## Build all, start a local Temporal and run the demo
 	$(WITH_TEMPORAL) bin/interlock demo
 
 .PHONY: dev
-dev: build bin/temporal ## Start a local Temporal, a worker and the page
+dev: build bin/temporal ## Start a local Temporal with its UI and a worker, on fixed ports
 	$(WITH_TEMPORAL) bin/interlock dev
 
 .PHONY: test
@@ -52,8 +52,8 @@ bench: bin/temporal ## Measure what a turn costs; one JSON object on stdout
 	@$(WITH_TEMPORAL) go run ./bench
 
 .PHONY: record
-record: bin/temporal ## Record the histories of the replay tests anew (say why in the commit)
-	$(WITH_TEMPORAL) go run ./replaytests/record
+record: bin/temporal ## Record missing replay histories; REASON="..." records all anew (before 0.1 only)
+	$(WITH_TEMPORAL) go run ./replaytests/record $(if $(REASON),-overwrite "$(REASON)")
 
 # Always asked, because what INTERLOCK_TEMPORAL_CLI names may have changed; it
 # costs nothing when a binary is there.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"path/filepath"
 	"reflect"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,18 +19,19 @@ import (
 
 // lab is an agent with a tool of each effect, whose functions a test chooses.
 type lab struct {
-	db      *sql.DB // of pay
-	version int
-	look    func(context.Context, text) (text, error)           // ReadOnly
-	glance  func(context.Context, text) (text, error)           // ReadOnly, quick
-	send    func(context.Context, tool.Key, text) (text, error) // Keyed
-	pay     func(context.Context, *sql.Tx, text) (text, error)  // Transactional
-	taken   func(*labState, text, text) error                   // Commit of look
-	gate    *tool.Gate[labState, text]                          // of pay
-	guard   func(agent.Situation[labState]) error               // of the move to end
-	keep    func(text) text                                     // of look and send
-	within  time.Duration                                       // an attempt of look and send
-	opening []string                                            // texts that code pays on entering
+	db       *sql.DB // of pay
+	version  int
+	look     func(context.Context, text) (text, error)           // ReadOnly
+	glance   func(context.Context, text) (text, error)           // ReadOnly, quick
+	send     func(context.Context, tool.Key, text) (text, error) // Keyed
+	pay      func(context.Context, *sql.Tx, text) (text, error)  // Transactional
+	taken    func(*labState, text, text) error                   // Commit of look
+	gate     *tool.Gate[labState, text]                          // of pay
+	sendGate *tool.Gate[labState, text]
+	guard    func(agent.Situation[labState]) error // of the move to end
+	keep     func(text) text                       // of look and send
+	within   time.Duration                         // an attempt of look and send
+	opening  []string                              // texts that code pays on entering
 }
 
 type labStart struct {
@@ -78,6 +80,9 @@ func (l lab) agent() *agent.Definition {
 	}
 	if l.gate != nil {
 		pay.Gate(*l.gate)
+	}
+	if l.sendGate != nil {
+		send.Gate(*l.sendGate)
 	}
 	return agent.Define(agent.Spec[labStart, labState]{
 		Name: "lab", Version: max(l.version, 1), Instructions: "Do as you are told.",
@@ -171,9 +176,39 @@ func (c chooser) Generate(ctx context.Context, req llm.Request) (llm.Response, e
 
 func isNil(v any) bool { return reflect.ValueOf(v).IsNil() }
 
+const labPragmas = "?_pragma=journal_mode(WAL)&_pragma=busy_timeout(3000)&_txlock=immediate"
+
+// counter counts the calls of a tool, by text.
+type counter struct {
+	mu    sync.Mutex
+	calls map[string]int
+	keys  map[tool.Key]bool
+}
+
+func newCounter() *counter { return &counter{calls: map[string]int{}, keys: map[tool.Key]bool{}} }
+
+func (c *counter) tool(_ context.Context, key tool.Key, a text) (text, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls[a.Text]++
+	c.keys[key] = true
+	return a, nil
+}
+
+func (c *counter) look(ctx context.Context, a text) (text, error) { return c.tool(ctx, "", a) }
+
+func (c *counter) total() (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.calls {
+		n += k
+	}
+	return n
+}
+
 func openLabDB(t testing.TB, path string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(3000)&_txlock=immediate")
+	db, err := sql.Open("sqlite", "file:"+path+labPragmas)
 	require.NoError(t, err)
 	_, err = db.Exec(`CREATE TABLE IF NOT EXISTS payments (text TEXT)`)
 	require.NoError(t, err)
