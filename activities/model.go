@@ -64,7 +64,7 @@ func (a *Activities) generate(ctx context.Context, v agent.View, ref store.RunRe
 	if err != nil {
 		return store.ModelCall{}, err
 	}
-	req, err := a.request(ctx, def, v, ref)
+	req, size, err := a.request(ctx, def, v, ref)
 	if err != nil {
 		return store.ModelCall{}, err
 	}
@@ -77,7 +77,7 @@ func (a *Activities) generate(ctx context.Context, v agent.View, ref store.RunRe
 		return store.ModelCall{}, modelError(err)
 	}
 	answer := signals.Answer{Text: resp.Text, Calls: resp.Calls, Finish: resp.Finish, Model: resp.Model,
-		Instructions: def.InstructionsDigest(), Usage: resp.Usage, Opaque: resp.Opaque, Bytes: req.Bytes()}
+		Instructions: def.InstructionsDigest(), Usage: resp.Usage, Opaque: resp.Opaque, Bytes: size}
 	j, err := agent.Encode(answer)
 	if err != nil {
 		return store.ModelCall{}, temporal.NewNonRetryableApplicationError("the model's answer is not accepted: "+clip(err.Error()), signals.ErrModel, err)
@@ -110,12 +110,13 @@ func modelError(err error) error {
 		temporal.ApplicationErrorOptions{Cause: err, NextRetryDelay: e.RetryAfter})
 }
 
-// request renders the view with the definition's present instructions.
-func (a *Activities) request(ctx context.Context, def *agent.Definition, v agent.View, ref store.RunRef) (llm.Request, error) {
+// request renders the view with the definition's present instructions. size is
+// that of the request.
+func (a *Activities) request(ctx context.Context, def *agent.Definition, v agent.View, ref store.RunRef) (req llm.Request, size int, err error) {
 	in := prompt.Input{Instructions: def.Instructions, View: v, Limits: agent.Limits{View: v.Limit}}
 	phase, ok := def.Phase(v.Phase)
 	if !ok {
-		return llm.Request{}, temporal.NewApplicationError(fmt.Sprintf("agent %s/v%d has no phase %s on this worker", v.Agent, v.Version, v.Phase), signals.ErrNotDeployed)
+		return req, 0, temporal.NewApplicationError(fmt.Sprintf("agent %s/v%d has no phase %s on this worker", v.Agent, v.Version, v.Phase), signals.ErrNotDeployed)
 	}
 	in.Phase = prompt.Phase{Name: phase.Name, Doc: phase.Doc, Final: phase.Final}
 	for _, name := range phase.Tools {
@@ -133,15 +134,15 @@ func (a *Activities) request(ctx context.Context, def *agent.Definition, v agent
 	}
 	reads, err := a.reads(ctx, v, ref)
 	if err != nil {
-		return llm.Request{}, err
+		return req, 0, err
 	}
 	in.Reads = reads
 	out, err := prompt.Render(in)
 	if err != nil {
 		// Rendering is code: a deploy can mend it, so the call waits.
-		return llm.Request{}, temporal.NewApplicationErrorWithCause("the context cannot be rendered: "+clip(err.Error()), signals.ErrNotDeployed, err)
+		return req, 0, temporal.NewApplicationErrorWithCause("the context cannot be rendered: "+clip(err.Error()), signals.ErrNotDeployed, err)
 	}
-	return llm.Request{Messages: out.Messages, Tools: out.Tools, Only: out.Only, View: v}, nil
+	return llm.Request{Messages: out.Messages, Tools: out.Tools, Only: out.Only, View: v}, out.Report.Bytes, nil
 }
 
 // reads fetches the parts of results that the model asked to read on: from the

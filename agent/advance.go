@@ -138,6 +138,8 @@ func (m *Machine) final() bool {
 			}
 		}
 		m.emit(EventCompleted, "", EndedData{Failed: failed})
+	case p.say != nil && r.unread():
+		return false // a message that came meanwhile is answered first
 	case p.say != nil:
 		m.emit(EventReply, "", ReplyData{Text: clip(p.say(m.situation()), r.Limits.Message), Last: true})
 	default:

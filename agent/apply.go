@@ -249,6 +249,8 @@ func (p *Proposal) bad() string {
 		return "it was cut off at the length limit, so nothing of it was done"
 	case p.Finish == FinishFiltered:
 		return "the provider withheld it, so nothing of it was done"
+	case p.Excess > 0:
+		return fmt.Sprintf("it made %d calls, at most %d are taken at a time, so none was made", p.Excess, maxCalls)
 	case p.Text == "" && len(p.Calls) == 0:
 		return "it was empty"
 	}

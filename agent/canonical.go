@@ -66,6 +66,9 @@ func (j JSON) Equal(other JSON) bool { return j.String() == other.String() }
 // differ only in case, U+0000, lone surrogates, invalid UTF-8, text after the
 // value, and nesting beyond 64 levels.
 func Canonical(data []byte) (JSON, error) {
+	if j, ok := recode(data, false); ok {
+		return j, nil
+	}
 	v, err := parseValue(data)
 	if err != nil {
 		return nil, err
@@ -89,6 +92,9 @@ func Encode(v any) (JSON, error) {
 
 // own makes a text of ours canonical.
 func own(data []byte) (JSON, error) {
+	if j, ok := recode(data, true); ok {
+		return j, nil
+	}
 	v, err := parseOwn(data)
 	if err != nil {
 		return nil, err

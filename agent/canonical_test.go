@@ -222,6 +222,10 @@ func FuzzCanonical(f *testing.F) {
 		require.NoError(t, err, "%q gave %q", data, got)
 		require.Equal(t, string(got), string(again), "not idempotent")
 
+		own, err := agent.Encode(json.RawMessage(data))
+		require.NoError(t, err, "%q", data)
+		require.Equal(t, string(got), string(own), "what comes from outside and what is ours have one form")
+
 		want, have := decodeNumbers(t, data), decodeNumbers(t, got)
 		require.True(t, sameDecoded(want, have), "%q became %q", data, got)
 

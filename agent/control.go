@@ -120,7 +120,7 @@ func setFields(m *Machine, a setFieldsArgs) (string, error) {
 		return "", Errorf(CodeInvalid, "name at least one field")
 	}
 	next := object(m.run.State)
-	source := "model"
+	source := ""
 	for _, name := range sortedKeys(a.Fields) {
 		f, ok := m.def.field(name)
 		v, err := parseValue(a.Fields[name])
@@ -129,16 +129,15 @@ func setFields(m *Machine, a setFieldsArgs) (string, error) {
 			return "", Errorf(CodeInvalid, "there is no field %s", name)
 		case err != nil:
 			return "", err
-		case f.Settable("model"):
-		case f.Settable("user"):
-			source = "user"
-			if err := m.quoted(a.Quote, v); err != nil {
-				return "", Errorf(CodeInvalid, "%s is set by the user: %v", name, err)
-			}
-		default:
-			return "", Errorf(CodeDenied, "%s is set by %s, not by you", name, strings.Join(f.Set, " or "))
 		}
-		next[name] = v
+		by, err := m.setter(f, v, a.Quote)
+		switch {
+		case err != nil:
+			return "", err
+		case source != "" && source != by:
+			return "", Errorf(CodeInvalid, "set fields of the user's and fields of your own in two calls")
+		}
+		source, next[name] = by, v
 	}
 	state, err := m.def.checkState(encodeValue(normalState(next)))
 	if err != nil {
@@ -158,6 +157,20 @@ func setFields(m *Machine, a setFieldsArgs) (string, error) {
 	}
 	m.set(source, "", state, nil)
 	return "set: " + strings.Join(changed, ", "), nil
+}
+
+// setter says as whom the model may set a field to a value.
+func (m *Machine) setter(f Field, v any, quote string) (string, error) {
+	switch {
+	case f.Settable("model"):
+		return "model", nil
+	case f.Settable("user"):
+		if err := m.quoted(quote, v); err != nil {
+			return "", Errorf(CodeInvalid, "%s is set by the user: %v", f.Name, err)
+		}
+		return "user", nil
+	}
+	return "", Errorf(CodeDenied, "%s is set by %s, not by you", f.Name, strings.Join(f.Set, " or "))
 }
 
 // confirm binds the user's yes to values that code has shown.

@@ -6,6 +6,10 @@ import (
 	"strings"
 )
 
+// maxCalls bounds the calls of one proposal, and the steps that are open at a
+// time: each is an event, and an answer in the next context.
+const maxCalls = 32
+
 // proposed takes the model's answer: its calls in order, then what remains in
 // parallel. A late answer of a call that was let go is dropped.
 func (m *Machine) proposed(in Proposed) {
@@ -13,6 +17,9 @@ func (m *Machine) proposed(in Proposed) {
 		return
 	}
 	p := Proposal{Text: clean(in.Text), Finish: in.Finish, Model: clip(in.Model, idLimit), Instructions: in.Instructions, Usage: in.Usage, Opaque: in.Opaque}
+	if len(in.Calls) > maxCalls {
+		p.Excess, in.Calls = len(in.Calls), nil
+	}
 	for i, c := range in.Calls {
 		p.Calls = append(p.Calls, readCall(fmt.Sprintf("c%d_%d", in.Turn, i+1), c))
 	}

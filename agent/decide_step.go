@@ -165,7 +165,7 @@ func gateDigest(g Gate) string {
 }
 
 func (m *Machine) title(c commitment) (title string) {
-	title = c.tool + " " + clip(c.args.String(), 200)
+	title = c.tool // the arguments stand beside it; here they could leak a sensitive value to the model
 	if c.gate.title == nil {
 		return title
 	}
@@ -217,11 +217,14 @@ func (m *Machine) forbids(t *toolDef, args JSON) string {
 	if r := m.ruling(t.name, args); r != nil {
 		return fmt.Sprintf("%s rejected this (%s); it stays refused while %s unchanged", r.By.Subject, r.Reason, unchanged(r.Reads))
 	}
-	open := len(args)
+	open, steps := len(args), 0
 	for _, s := range m.run.Steps {
 		if s.Status.Open() {
-			open += len(s.Args)
+			open, steps = open+len(s.Args), steps+1
 		}
+	}
+	if steps >= maxCalls {
+		return fmt.Sprintf("%d calls are under way already; wait for them or withdraw one", steps)
 	}
 	if open > m.run.Limits.State {
 		return fmt.Sprintf("the calls that are under way would hold %d bytes of arguments, the limit is %d; wait for them or withdraw one", open, m.run.Limits.State)

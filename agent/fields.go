@@ -132,6 +132,9 @@ func checkStateType(where string, t reflect.Type, seen map[reflect.Type]bool, re
 		if t.Key().Kind() != reflect.String {
 			report(where, "map keys must be strings")
 		}
+		if t.Elem().Kind() == reflect.Pointer {
+			report(where, "a map of pointers: its null members would be lost")
+		}
 		checkStateType(where, t.Elem(), seen, report)
 	case reflect.Struct:
 		for _, sf := range reflect.VisibleFields(t) {

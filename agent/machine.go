@@ -19,9 +19,10 @@ type Machine struct {
 	run    *Run
 	broken bool
 
-	hash   string  // of the chain up to the last event
-	before string  // of the chain before outbox[0]
-	outbox []Event // not acknowledged by the journal yet
+	hash   string   // of the chain up to the last event
+	before string   // of the chain before outbox[0]
+	outbox []Event  // not acknowledged by the journal yet
+	hashes []string // of the chain at each event of the outbox
 
 	// Of the Step under way.
 	at       time.Time
@@ -108,7 +109,7 @@ func (m *Machine) emit(t EventType, step string, data any) Event {
 func (m *Machine) add(e Event) {
 	apply(m.run, e)
 	m.hash = e.Chain(m.hash)
-	m.outbox = append(m.outbox, e)
+	m.outbox, m.hashes = append(m.outbox, e), append(m.hashes, m.hash)
 	m.react(e)
 }
 
@@ -130,8 +131,8 @@ func (m *Machine) Head() Head {
 // Ack notes that the journal holds all events up to seq.
 func (m *Machine) Ack(seq int64) {
 	for len(m.outbox) > 0 && m.outbox[0].Seq <= seq {
-		m.before = m.outbox[0].Chain(m.before)
-		m.outbox = m.outbox[1:]
+		m.before = m.hashes[0]
+		m.outbox, m.hashes = m.outbox[1:], m.hashes[1:]
 	}
 }
 

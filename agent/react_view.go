@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"slices"
 	"unicode/utf8"
 )
@@ -28,8 +29,14 @@ func (m *Machine) view() View {
 	room := r.Limits.View - len(mustEncode(v))
 	for i := len(r.Turns) - 1; i >= 0; i-- {
 		t := m.viewTurn(r.Turns[i])
-		room -= len(mustEncode(t))
-		if room < 0 && i < len(r.Turns)-1 {
+		size := len(mustEncode(t))
+		if size > room && i >= len(r.Turns)-2 {
+			// The turn that is answered now, and the one whose answers are new:
+			// the model must see them, if only in part.
+			t.shorten(room, i < len(r.Turns)-1)
+			size = len(mustEncode(t))
+		}
+		if room -= size; room < 0 && i < len(r.Turns)-2 {
 			v.Earlier.Turns += i + 1
 			break
 		}
@@ -198,4 +205,41 @@ func (m *Machine) left() Left {
 		l.Tokens = &n
 	}
 	return l
+}
+
+// shorten makes a turn that is too large for the view fit as far as it can:
+// long arguments are left out and results are marked parts. What a turn opened
+// with stays whole while it is to be answered.
+func (t *ViewTurn) shorten(room int, answered bool) {
+	if answered {
+		t.Opening = slices.Clone(t.Opening)
+		for i := range t.Opening {
+			t.Opening[i].Text = clip(t.Opening[i].Text, 1000)
+		}
+	}
+	t.Opaque, t.Text = nil, clip(t.Text, 2000)
+	var results []*ViewItem
+	for i := range t.Calls {
+		c := &t.Calls[i]
+		if n := len(c.Args); n > 500 {
+			c.Args, c.Answer.Text = JSON("{}"), c.Answer.Text+fmt.Sprintf(" (the arguments of %d bytes are not shown)", n)
+		}
+		results = append(results, &c.Answer)
+	}
+	for i := range t.Results {
+		results = append(results, &t.Results[i])
+	}
+	left := room
+	for _, it := range results {
+		left += len(it.Result) + len(it.Part)
+	}
+	left -= len(mustEncode(t))
+	for i, it := range results {
+		share := max(left/(len(results)-i), 200)
+		if len(it.Result) > share {
+			it.Bytes, it.Part, it.Result = len(it.Result), head(it.Result.String(), share), nil
+		}
+		it.Part = head(it.Part, share)
+		left -= len(it.Result) + len(it.Part)
+	}
 }

@@ -216,6 +216,7 @@ type Proposal struct {
 	Instructions string         `json:"instructions,omitempty"` // digest
 	Usage        Usage          `json:"usage,omitzero"`
 	Opaque       JSON           `json:"opaque,omitempty"` // the provider's own items, bound to Model
+	Excess       int            `json:"excess,omitempty"` // calls that it made, where they were too many to be kept
 }
 
 // ProposedCall is one call of a proposal and its one answer.

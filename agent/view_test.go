@@ -3,6 +3,7 @@ package agent_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -202,7 +203,9 @@ func TestView_Bounded(t *testing.T) {
 	for i := range 1000 {
 		facts = append(facts, fmt.Sprintf(`record_fact {"quote":"w1_%d"}`, i))
 	}
-	tr.model(facts...)
+	for some := range slices.Chunk(facts, 32) { // as many calls as a proposal may have
+		tr.model(some...)
+	}
 	for i := range 30 {
 		turn := tr.m.Run().Turn
 		tr.model(fmt.Sprintf(`look {"refund_id":"%d"}`, i), fmt.Sprintf(`risky {"refund_id":"%d"}`, i))

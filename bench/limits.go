@@ -37,7 +37,7 @@ func limitsOf(runs []runReport, withQuick bool) []limit {
 		add(fmt.Sprintf("%s: history bytes a turn, change from %d to %d turns", v.name, few.Turns, most.Turns), 0.1,
 			change(v.few.BytesTurn, v.most.BytesTurn), v.measured && flat)
 		add(fmt.Sprintf("%s: model bytes of the last 10 requests, change from %d to %d turns", v.name, few.Turns, most.Turns), 0.1,
-			change(lastTenth(v.few), lastTenth(v.most)), v.measured && flat)
+			change(lastTen(v.few), lastTen(v.most)), v.measured && flat)
 		add(fmt.Sprintf("%s: time a turn over the bare workflow's at %d turns, median of pairs", v.name, most.Turns), v.ratio,
 			v.got.OfPairs.Median, v.measured)
 	}
@@ -61,9 +61,9 @@ func ends(runs []runReport) (few, most runReport) {
 
 func change(from, to float64) float64 { return math.Abs(to/from - 1) }
 
-func lastTenth(v variant) float64 {
+func lastTen(v variant) float64 {
 	if v.Model == nil {
 		return 0
 	}
-	return v.Model.LastTenth
+	return v.Model.LastTen
 }

@@ -79,11 +79,11 @@ type variant struct {
 }
 
 type modelBytes struct {
-	Calls     int     `json:"calls"`
-	Sum       int64   `json:"sum"`
-	Last      int     `json:"last_request"`
-	Mean      float64 `json:"mean_request"`
-	LastTenth float64 `json:"mean_of_last_10_requests"`
+	Calls   int     `json:"calls"`
+	Sum     int64   `json:"sum"`
+	Last    int     `json:"last_request"`
+	Mean    float64 `json:"mean_request"`
+	LastTen float64 `json:"mean_of_last_10_requests"`
 }
 
 // spread is the median of the rounds with the extremes.
@@ -169,7 +169,7 @@ func variantOf(samples []sample) variant {
 	}
 	if r := c.Requests; len(r) > 0 {
 		v.Model = &modelBytes{Calls: last.usage.Calls, Sum: last.usage.BytesTotal, Last: last.usage.BytesLast,
-			Mean: round(mean(r)), LastTenth: round(mean(r[max(len(r)-10, 0):]))}
+			Mean: round(mean(r)), LastTen: round(mean(r[max(len(r)-10, 0):]))}
 	}
 	return v
 }

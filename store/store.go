@@ -387,7 +387,7 @@ func checkJSON(what string, j agent.JSON) error {
 	if len(j) == 0 {
 		return nil
 	}
-	c, err := agent.Canonical(j)
+	c, err := agent.Encode(j)
 	if err != nil {
 		return agent.Errorf(agent.CodeInvalid, "%s: %w", what, err)
 	}

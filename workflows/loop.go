@@ -35,6 +35,9 @@ func (l *loop) checkMessage(text string) error {
 }
 
 func (l *loop) query() (*agent.Run, error) {
+	if l.failure != nil {
+		return nil, l.failure // what it did has no place in the journal
+	}
 	if l.machine == nil {
 		return nil, fmt.Errorf("the run has not started; a worker that serves its agent must take its first task")
 	}

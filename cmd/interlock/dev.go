@@ -39,7 +39,7 @@ the configuration is wrong.`,
 		if err != nil {
 			return err
 		}
-		s := &stage{settings: cfg, log: a.logger(cfg.Log), ui: true, port: *port, uiPort: *uiPort, temporalLog: a.err}
+		s := &stage{settings: cfg, log: a.logger(cfg.Log), ui: true, port: *port, uiPort: *uiPort}
 		return a.serve(cmd.Context(), s)
 	}
 	return cmd
@@ -58,7 +58,7 @@ Temporal     %s
 UI           %s
 task queue   %s, served by a worker with agent refund
 mail         %s/messages
-data         %s
+data         %s (Temporal's warnings: temporal.log)
 
 %s
 Ctrl-C stops everything; the data stays.

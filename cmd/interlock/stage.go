@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -31,7 +30,6 @@ type stage struct {
 	ui           bool
 	port, uiPort int // 0: a free one
 	log          *slog.Logger
-	temporalLog  io.Writer // warnings of the server; nil discards them
 
 	temporal *localtemporal.Server
 	client   client.Client
@@ -54,6 +52,18 @@ func (s *stage) Open(ctx context.Context) error {
 }
 
 func (s *stage) open(ctx context.Context) (err error) {
+	if err := os.MkdirAll(s.folder(), 0o700); err != nil {
+		return err
+	}
+	// Two Temporal servers over one file would destroy each other's data.
+	unlock, err := lock(filepath.Join(s.folder(), "lock"))
+	if errors.Is(err, errLocked) {
+		return fmt.Errorf("another interlock uses the data in %s: stop it, or name another file by --store-path", s.folder())
+	}
+	if err != nil {
+		return err
+	}
+	s.later(unlock)
 	if s.store, err = worker.OpenStore(ctx, s.settings); err != nil {
 		return err
 	}
@@ -88,7 +98,12 @@ func (s *stage) openTemporal(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.temporal, err = localtemporal.Start(ctx, localtemporal.Options{DBFile: file, UI: s.ui, UIPort: s.uiPort, Port: s.port, LogWriter: s.temporalLog})
+	log, err := os.Create(filepath.Join(s.folder(), "temporal.log"))
+	if err != nil {
+		return err
+	}
+	s.later(log.Close)
+	s.temporal, err = localtemporal.Start(ctx, localtemporal.Options{DBFile: file, UI: s.ui, UIPort: s.uiPort, Port: s.port, LogWriter: log})
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%w: stop what uses the port, or choose others with --port and --ui-port", err)
 	}

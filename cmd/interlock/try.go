@@ -35,7 +35,7 @@ type try struct{ address, queue, key string }
 func (t try) text() string {
 	customer := agent.Principal{Subject: demoCustomer}
 	body := agent.JSON(payload(refund.Start{CustomerID: demoCustomer}))
-	query := t.temporal("query", "--type run --output json")
+	query := t.query()
 	start := payload(signals.Start{Agent: demoAgent, Tenant: demoTenant, Key: t.key, Principal: customer, Body: body})
 	verdict := payload(signals.Verdict{ID: "v1", Gate: "3.1", Digest: "DIGEST", Verdict: agent.Approve, Principal: agent.Principal{Subject: "ann", Roles: reviewer.Roles}})
 	var b strings.Builder
@@ -46,7 +46,9 @@ func (t try) text() string {
 	add("Start a run for customer "+demoCustomer+".", t.temporal("start", "--type refund --task-queue "+word(t.queue)+" --input "+word(start)))
 	add("Say what the customer says; the model looks the order up and asks.", t.update("message",
 		payload(signals.Message{ID: "m1", Principal: customer, Text: "Please refund order 1042, it broke"})))
+	add("Wait until it has asked.", t.wait(`"kind": *"ask"`))
 	add("Say yes; the run goes on to the gate.", t.update("message", payload(signals.Message{ID: "m2", Principal: customer, Text: "yes, that one"})))
+	add("Wait until it is at the gate.", t.wait(`"reason": *"gate"`))
 	add("Look at the run: its state, and the open gate with its digest.", query)
 	add(`Decide, on the gate exactly as it was shown. To refuse: "verdict":"reject","reason":"...".`,
 		`DIGEST=$(`+query+` | grep -o '"digest": *"[^"]*"' | tail -n 1 | cut -d '"' -f 4)`,
@@ -58,6 +60,12 @@ func (t try) text() string {
 func (t try) temporal(verb, flags string) string {
 	id := signals.Address(demoTenant, demoAgent, t.key)
 	return strings.TrimSpace(fmt.Sprintf("temporal workflow %s --address %s --workflow-id %s %s", verb, t.address, id, flags))
+}
+
+func (t try) query() string { return t.temporal("query", "--type run --output json") }
+
+func (t try) wait(pattern string) string {
+	return "until " + t.query() + " | grep -q " + word(pattern) + "; do sleep 1; done"
 }
 
 func (t try) update(name, input string) string {

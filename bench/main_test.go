@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Nothing here looks at times: a busy machine must not fail a build.
+func TestRun_Shape(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), []string{"-turns", "2,4", "-rounds", "1"}, &out, io.Discard))
+	d := json.NewDecoder(&out)
+	d.DisallowUnknownFields()
+	var r report
+	require.NoError(t, d.Decode(&r))
+	_, err := d.Token()
+	require.ErrorIs(t, err, io.EOF, "one JSON object and nothing else")
+
+	require.Equal(t, "FULL", r.Store.Synchronous)
+	require.Equal(t, "memory", r.Temporal.Storage)
+	require.NotEmpty(t, r.Temporal.Flags)
+	require.Contains(t, r.Temporal.CLI, "temporal version")
+	require.Len(t, r.Runs, 2)
+	for i, turns := range []int{2, 4} {
+		one := r.Runs[i]
+		require.Equal(t, turns, one.Turns)
+		requireVariant(t, one.Ordinary, 2)
+		requireVariant(t, one.Quick, 1)
+		require.Equal(t, turns, one.Quick.Local)
+		require.Equal(t, map[string]int{bareModel: turns, bareTool: turns}, one.Bare.Activities)
+		require.InDelta(t, one.BareLike.Model.Argument, one.Bare.Parts[bareModel+": argument"], 1)
+		require.InDelta(t, one.BareLike.Tool.Result, one.Bare.Parts[bareTool+": result"], 1)
+		require.InDelta(t, 1000, one.BareLike.Tool.Result, 300, "the tool's result is about 1 KB")
+		require.Positive(t, one.OverBare.OfPairs.Median)
+		require.Positive(t, one.QuickBare.OfMedians)
+	}
+	require.NotEmpty(t, r.Limits)
+	for _, l := range r.Limits {
+		require.NotNil(t, l.Holds, l.Limit)
+		require.NotNil(t, l.Got, l.Limit)
+	}
+}
+
+func requireVariant(t *testing.T, v variant, activities float64) {
+	t.Helper()
+	require.InDelta(t, activities, v.TurnActivities, 0)
+	require.Zero(t, v.Timers)
+	require.Zero(t, v.Upserts)
+	require.Positive(t, v.Turn.Median)
+	require.Positive(t, v.Commits)
+	require.Positive(t, v.Bytes)
+	require.NotNil(t, v.Model)
+	require.Equal(t, v.Activities["CallModel"], v.Model.Calls, "no call was billed twice")
+	require.Positive(t, v.Model.Last)
+	require.NotEmpty(t, v.RPCs)
+}
+
+func TestLimits_NotMeasured(t *testing.T) {
+	for _, l := range limitsOf([]runReport{{Turns: 5}}, false) {
+		if l.Holds == nil {
+			require.Nil(t, l.Got, "what was not measured is not zero")
+		}
+	}
+	few, most := ends([]runReport{{Turns: 200}, {Turns: 10}, {Turns: 50}})
+	require.Equal(t, []int{50, 200}, []int{few.Turns, most.Turns})
+}
+
+func TestSized(t *testing.T) {
+	for _, n := range []int{40, 1024} {
+		for _, answer := range []int{0, 7, 1024} {
+			j, err := json.Marshal(sized(answer, n))
+			require.NoError(t, err)
+			require.Len(t, j, n)
+		}
+	}
+}
+
+func TestParse_Refusals(t *testing.T) {
+	for _, args := range [][]string{{"-turns", "0"}, {"-turns", "5,x"}, {"-rounds", "0"}, {"more"}} {
+		_, err := parse(args, io.Discard)
+		require.Error(t, err, args)
+	}
+}
+
+// BenchmarkMachine is what 200 turns cost in decisions alone.
+func BenchmarkMachine(b *testing.B) {
+	for b.Loop() {
+		if _, err := machineTime(200); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
