@@ -77,7 +77,7 @@ func (a *Activities) ride(ctx context.Context, r signals.Ride) (signals.Carried,
 		}
 		result, ok, err := runner.Standing(ctx, task, a.ports(ref))
 		if err != nil {
-			return out, temporal.NewApplicationErrorWithCause(fmt.Sprintf("look-up of the effect of step %s: %v", task.Step, err), signals.ErrUnavailable, err)
+			return out, failed(signals.ErrUnavailable, fmt.Sprintf("look-up of the effect of step %s: %v", task.Step, err))
 		}
 		if ok {
 			out.Standing = append(out.Standing, signals.Standing{Step: task.Step, ToolResult: toolResult(result)})
@@ -92,17 +92,17 @@ func (a *Activities) ride(ctx context.Context, r signals.Ride) (signals.Carried,
 func appendError(err error) error {
 	var r *store.Refusal
 	if !errors.As(err, &r) {
-		return temporal.NewApplicationErrorWithCause(err.Error(), signals.ErrUnavailable, err)
+		return failed(signals.ErrUnavailable, err.Error())
 	}
 	switch r.Kind {
 	case store.KeyUsed:
-		return temporal.NewNonRetryableApplicationError(r.Error(), signals.ErrKeyUsed, err)
+		return failedForGood(signals.ErrKeyUsed, r.Error())
 	case store.Conflict:
-		return temporal.NewNonRetryableApplicationError(r.Error(), signals.ErrConflict, err)
+		return failedForGood(signals.ErrConflict, r.Error())
 	case store.Superseded:
-		return temporal.NewNonRetryableApplicationError(r.Error(), signals.ErrSuperseded, err)
+		return failedForGood(signals.ErrSuperseded, r.Error())
 	}
-	return temporal.NewApplicationErrorWithCause(fmt.Sprintf("%v; deploy the code that wrote the journal, or reset the run to event %d", r, r.Seq-1), signals.ErrDiverged, err)
+	return failed(signals.ErrDiverged, fmt.Sprintf("%v; deploy the code that wrote the journal, or reset the run to event %d", r, r.Seq-1))
 }
 
 // storeError: a store that cannot be reached is waited for; what it will never
@@ -110,9 +110,22 @@ func appendError(err error) error {
 func storeError(err error) error {
 	switch agent.ErrorCode(err) {
 	case agent.CodeInvalid, agent.CodeConflict:
-		return temporal.NewNonRetryableApplicationError(err.Error(), signals.ErrInvalid, err)
+		return failedForGood(signals.ErrInvalid, err.Error())
 	}
-	return temporal.NewApplicationErrorWithCause(err.Error(), signals.ErrUnavailable, err)
+	return failed(signals.ErrUnavailable, err.Error())
+}
+
+// failed is an error that an activity is tried again after. Its text is short
+// and valid, whatever it was made from: Temporal drops a failure that is not,
+// and the activity would seem to run until its time is up. For the same reason
+// no error here has a cause, which would be sent as it is.
+func failed(kind, text string, details ...any) error {
+	return temporal.NewApplicationError(clip(text), kind, details...)
+}
+
+// failedForGood is [failed] without another try.
+func failedForGood(kind, text string, details ...any) error {
+	return temporal.NewNonRetryableApplicationError(clip(text), kind, nil, details...)
 }
 
 // Record only carries.
@@ -125,7 +138,7 @@ func (a *Activities) Record(ctx context.Context, in signals.RecordInput) (signal
 func (a *Activities) definition(name string, version int) (*agent.Definition, error) {
 	def, err := a.Agents.Get(name, version)
 	if err != nil {
-		return nil, temporal.NewApplicationErrorWithCause(err.Error(), signals.ErrNotDeployed, err)
+		return nil, failed(signals.ErrNotDeployed, err.Error())
 	}
 	return def, nil
 }
@@ -137,7 +150,7 @@ func (a *Activities) runner(t agent.Task) (tool.Runner, error) {
 	}
 	r, ok := tool.RunnerOf(def, t.Tool)
 	if !ok {
-		return nil, temporal.NewApplicationError(fmt.Sprintf("agent %s/v%d has no tool %s on this worker", t.Agent, t.Version, t.Tool), signals.ErrNotDeployed)
+		return nil, failed(signals.ErrNotDeployed, fmt.Sprintf("agent %s/v%d has no tool %s on this worker", t.Agent, t.Version, t.Tool))
 	}
 	return r, nil
 }

@@ -70,7 +70,7 @@ func (a *Activities) generate(ctx context.Context, v agent.View, ref store.RunRe
 	}
 	model, err := a.Model(def)
 	if err != nil {
-		return store.ModelCall{}, temporal.NewApplicationErrorWithCause(err.Error(), signals.ErrNotDeployed, err)
+		return store.ModelCall{}, failed(signals.ErrNotDeployed, err.Error())
 	}
 	resp, err := model.Generate(ctx, req)
 	if err != nil {
@@ -80,11 +80,11 @@ func (a *Activities) generate(ctx context.Context, v agent.View, ref store.RunRe
 		Instructions: def.InstructionsDigest(), Usage: resp.Usage, Opaque: resp.Opaque, Bytes: size}
 	j, err := agent.Encode(answer)
 	if err != nil {
-		return store.ModelCall{}, temporal.NewNonRetryableApplicationError("the model's answer is not accepted: "+clip(err.Error()), signals.ErrModel, err)
+		return store.ModelCall{}, failedForGood(signals.ErrModel, "the model's answer is not accepted: "+err.Error())
 	}
 	if len(j) > maxAnswer {
-		return store.ModelCall{}, temporal.NewNonRetryableApplicationError(
-			fmt.Sprintf("the model's answer has %d bytes, the limit is %d; set the model's output limit lower", len(j), maxAnswer), signals.ErrModel, nil)
+		return store.ModelCall{}, failedForGood(signals.ErrModel,
+			fmt.Sprintf("the model's answer has %d bytes, the limit is %d; set the model's output limit lower", len(j), maxAnswer))
 	}
 	done, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
@@ -100,14 +100,14 @@ func (a *Activities) generate(ctx context.Context, v agent.View, ref store.RunRe
 // ends the call.
 func modelError(err error) error {
 	var e *llm.Error
-	if !errors.As(err, &e) || !e.Kind.Temporary() {
-		if e == nil {
-			return temporal.NewApplicationErrorWithCause(clip(err.Error()), signals.ErrUnavailable, err)
-		}
-		return temporal.NewNonRetryableApplicationError(clip(err.Error()), signals.ErrModel, err)
+	switch {
+	case !errors.As(err, &e):
+		return failed(signals.ErrUnavailable, err.Error())
+	case !e.Kind.Temporary():
+		return failedForGood(signals.ErrModel, err.Error())
 	}
 	return temporal.NewApplicationErrorWithOptions(clip(err.Error()), signals.ErrUnavailable,
-		temporal.ApplicationErrorOptions{Cause: err, NextRetryDelay: e.RetryAfter})
+		temporal.ApplicationErrorOptions{NextRetryDelay: e.RetryAfter})
 }
 
 // request renders the view with the definition's present instructions. size is
@@ -116,7 +116,7 @@ func (a *Activities) request(ctx context.Context, def *agent.Definition, v agent
 	in := prompt.Input{Instructions: def.Instructions, View: v, Limits: agent.Limits{View: v.Limit}}
 	phase, ok := def.Phase(v.Phase)
 	if !ok {
-		return req, 0, temporal.NewApplicationError(fmt.Sprintf("agent %s/v%d has no phase %s on this worker", v.Agent, v.Version, v.Phase), signals.ErrNotDeployed)
+		return req, 0, failed(signals.ErrNotDeployed, fmt.Sprintf("agent %s/v%d has no phase %s on this worker", v.Agent, v.Version, v.Phase))
 	}
 	in.Phase = prompt.Phase{Name: phase.Name, Doc: phase.Doc, Final: phase.Final}
 	for _, name := range phase.Tools {
@@ -140,7 +140,7 @@ func (a *Activities) request(ctx context.Context, def *agent.Definition, v agent
 	out, err := prompt.Render(in)
 	if err != nil {
 		// Rendering is code: a deploy can mend it, so the call waits.
-		return req, 0, temporal.NewApplicationErrorWithCause("the context cannot be rendered: "+clip(err.Error()), signals.ErrNotDeployed, err)
+		return req, 0, failed(signals.ErrNotDeployed, "the context cannot be rendered: "+err.Error())
 	}
 	return llm.Request{Messages: out.Messages, Tools: out.Tools, Only: out.Only, View: v}, out.Report.Bytes, nil
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
-
-	"go.temporal.io/sdk/temporal"
+	"unicode/utf8"
 
 	"interlock/agent"
 	"interlock/signals"
@@ -88,18 +88,17 @@ func (a *Activities) attempt(ctx context.Context, task agent.Task, ref store.Run
 func toolError(err error) error {
 	var f *tool.Failure
 	if !errors.As(err, &f) {
-		return temporal.NewApplicationErrorWithCause(err.Error(), signals.ErrUnknown, err, true)
+		return failed(signals.ErrUnknown, err.Error(), true)
 	}
-	message := clip(f.Error())
 	switch f.Kind {
 	case tool.FailedRefused:
-		return temporal.NewNonRetryableApplicationError(message, signals.ErrRefused, err)
+		return failedForGood(signals.ErrRefused, f.Error())
 	case tool.FailedNotApplied:
-		return temporal.NewApplicationErrorWithCause(message, signals.ErrNotApplied, err, f.Open)
+		return failed(signals.ErrNotApplied, f.Error(), f.Open)
 	case tool.FailedStore:
-		return temporal.NewApplicationErrorWithCause(message, signals.ErrUnavailable, err)
+		return failed(signals.ErrUnavailable, f.Error())
 	}
-	return temporal.NewApplicationErrorWithCause(message, signals.ErrUnknown, err, true)
+	return failed(signals.ErrUnknown, f.Error(), true)
 }
 
 // finalToolError: a ReadOnly tool has used its tries up; one with an effect is
@@ -107,17 +106,22 @@ func toolError(err error) error {
 func finalToolError(err error, effect agent.Effect) error {
 	var f *tool.Failure
 	if effect == agent.ReadOnly && errors.As(err, &f) && f.Kind == tool.FailedNotApplied {
-		return temporal.NewNonRetryableApplicationError(clip(f.Error()), signals.ErrNotApplied, err, false)
+		return failedForGood(signals.ErrNotApplied, f.Error(), false)
 	}
 	return toolError(err)
 }
 
-// clip keeps an error's text small enough for a history.
+// clip keeps an error's text valid, and small enough for a history.
 func clip(s string) string {
-	if len(s) <= 2000 {
-		return s
+	const most, kept = 2000, 1900
+	if len(s) <= most {
+		return strings.ToValidUTF8(s, "\uFFFD")
 	}
-	return fmt.Sprintf("%s … (%d bytes)", string([]rune(s[:1900])), len(s))
+	n := kept
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return fmt.Sprintf("%s … (%d bytes)", strings.ToValidUTF8(s[:n], "\uFFFD"), len(s))
 }
 
 func (a *Activities) ports(ref store.RunRef) tool.Ports {

@@ -131,14 +131,22 @@ func (m *Machine) needsGate(g *gateDef, args JSON) (policy string, needed bool) 
 		return "", false
 	}
 	if g.when == nil {
-		return "every such call needs a person", true
+		return g.says("every such call needs a person"), true
 	}
 	defer func() {
 		if r := recover(); r != nil {
 			policy, needed = "the policy could not be evaluated, so a person must decide", true
 		}
 	}()
-	return "the agent's policy asks for a person here", g.when(m.situation(), args)
+	return g.says("the agent's policy asks for a person here"), g.when(m.situation(), args)
+}
+
+// says is the policy in its author's words, where there are any.
+func (g *gateDef) says(otherwise string) string {
+	if g.policy != "" {
+		return clip(g.policy, 300)
+	}
+	return otherwise
 }
 
 func (m *Machine) newGate(id string, c commitment, policy string) Gate {

@@ -50,6 +50,7 @@ type Move[S any] struct {
 
 // MoveGate is the policy of a move; see [GateSpec].
 type MoveGate[S any] struct {
+	Policy  string
 	Roles   []string
 	Reads   []string
 	Expires time.Duration
@@ -92,6 +93,7 @@ type moveDef struct {
 }
 
 type gateDef struct {
+	policy       string
 	roles, reads []string
 	expires      time.Duration
 	when         func(situation, JSON) bool
@@ -179,7 +181,7 @@ func erasePhase[S any](c *checker, p Phase[S]) *phaseDef {
 			move.when = func(u situation) error { return m.When(typed[S](u)) }
 		}
 		if g := m.Gate; g != nil {
-			move.gate = &gateDef{roles: g.Roles, reads: g.Reads, expires: g.Expires}
+			move.gate = &gateDef{policy: g.Policy, roles: g.Roles, reads: g.Reads, expires: g.Expires}
 			if g.When != nil {
 				move.gate.when = func(u situation, _ JSON) bool { return g.When(typed[S](u)) }
 			}
@@ -238,7 +240,7 @@ func addTool[S any](c *checker, t Tool[S], where string) string {
 		return checkedState(s)
 	}
 	if g := spec.Gate; g != nil {
-		d.gate = &gateDef{roles: g.Roles, reads: g.Reads, expires: g.Expires}
+		d.gate = &gateDef{policy: g.Policy, roles: g.Roles, reads: g.Reads, expires: g.Expires}
 		if g.When != nil {
 			d.gate.when = func(u situation, args JSON) bool { return g.When(typed[S](u), args) }
 		}

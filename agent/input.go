@@ -195,5 +195,6 @@ type Task struct {
 	Scope   string `json:"scope,omitempty"`
 	Ordinal int    `json:"ordinal,omitempty"`
 	Tenant  string `json:"tenant"`
+	User    string `json:"user"`  // the subject that the run serves
 	Limit   int    `json:"limit"` // of the result, in bytes
 }

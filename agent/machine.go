@@ -237,7 +237,7 @@ func (m *Machine) openGate(id string) {
 
 func (m *Machine) task(s *Step) Task {
 	return Task{Step: s.ID, Agent: m.run.Agent, Version: m.run.Version, Tool: s.Tool, Args: s.Args, Effect: m.def.tools[s.Tool].effect, Key: s.Key,
-		Scope: m.run.Scope(), Ordinal: s.Ordinal, Tenant: m.run.Tenant, Limit: m.run.Limits.Result}
+		Scope: m.run.Scope(), Ordinal: s.Ordinal, Tenant: m.run.Tenant, User: m.run.User, Limit: m.run.Limits.Result}
 }
 
 // situation is what user code is shown now.

@@ -47,6 +47,7 @@ type ToolSpec[S any] struct {
 
 // GateSpec is a policy: when a person must decide, who, and by when.
 type GateSpec[S any] struct {
+	Policy  string        // why a person is asked, in words for the reviewer
 	Roles   []string      // who may decide; at least one
 	Reads   []string      // fields that the decision rests on: a change voids the gate
 	Expires time.Duration // 0: never. Expiry never approves

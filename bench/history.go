@@ -25,9 +25,10 @@ type chain struct {
 	Activities map[string]int
 	Arguments  map[string]int // bytes by activity type
 	Results    map[string]int
-	Parts      map[string]int // bytes of what our activities carry, by part
-	Requests   []int          // bytes of each turn's model request, in order
-	Replies    int            // model calls that made no call: none of them began a turn
+	Parts      map[string]int           // bytes of what our activities carry, by part
+	Spent      map[string]time.Duration // by what a turn waited for; see spend
+	Requests   []int                    // bytes of each turn's model request, in order
+	Replies    int                      // model calls that made no call: none of them began a turn
 
 	began, ended time.Time // of the turns: see window
 	times        map[int64]time.Time
@@ -37,7 +38,8 @@ type chain struct {
 
 // readChain reads the histories of a run.
 func readChain(ctx context.Context, c client.Client, id, run string) (*chain, error) {
-	out := &chain{Activities: map[string]int{}, Arguments: map[string]int{}, Results: map[string]int{}, Parts: map[string]int{}}
+	out := &chain{Activities: map[string]int{}, Arguments: map[string]int{}, Results: map[string]int{}, Parts: map[string]int{},
+		Spent: map[string]time.Duration{}}
 	for run != "" {
 		d, err := c.DescribeWorkflowExecution(ctx, id, run)
 		if err != nil {
@@ -65,6 +67,7 @@ func readChain(ctx context.Context, c client.Client, id, run string) (*chain, er
 
 func (c *chain) take(e *historypb.HistoryEvent) error {
 	c.times[e.GetEventId()] = e.GetEventTime().AsTime()
+	c.spend(e)
 	switch e.GetEventType() {
 	case enums.EVENT_TYPE_TIMER_STARTED:
 		c.Timers++
@@ -84,6 +87,27 @@ func (c *chain) take(e *historypb.HistoryEvent) error {
 		}
 	}
 	return nil
+}
+
+// spend adds up how long workflow tasks and activities waited for a worker, and
+// how long a worker had them. The latter includes the way there and back.
+func (c *chain) spend(e *historypb.HistoryEvent) {
+	what, since := "", int64(0)
+	switch e.GetEventType() {
+	case enums.EVENT_TYPE_WORKFLOW_TASK_STARTED:
+		what, since = "workflow tasks: waited", e.GetWorkflowTaskStartedEventAttributes().GetScheduledEventId()
+	case enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+		what, since = "workflow tasks: ran", e.GetWorkflowTaskCompletedEventAttributes().GetStartedEventId()
+	case enums.EVENT_TYPE_ACTIVITY_TASK_STARTED:
+		since = e.GetActivityTaskStartedEventAttributes().GetScheduledEventId()
+		what = c.types[since] + ": waited"
+	case enums.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+		a := e.GetActivityTaskCompletedEventAttributes()
+		what, since = c.types[a.GetScheduledEventId()]+": ran", a.GetStartedEventId()
+	default:
+		return
+	}
+	c.Spent[what] += e.GetEventTime().AsTime().Sub(c.times[since])
 }
 
 func (c *chain) scheduled(e *historypb.HistoryEvent) error {

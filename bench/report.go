@@ -62,6 +62,7 @@ type variant struct {
 	Whole          spread             `json:"whole_ms_a_turn"` // start and end of the run included
 	CPU            spread             `json:"process_cpu_ms_a_turn"`
 	Store          spread             `json:"store_ms_a_turn"`
+	Spent          map[string]float64 `json:"spent_ms_a_turn"` // by Temporal's clock, of the whole run; mean of the rounds
 	Commits        float64            `json:"store_commits_a_turn"`
 	RPCs           map[string]float64 `json:"rpcs_a_turn"`
 	Events         int64              `json:"history_events"`
@@ -150,7 +151,15 @@ func variantOf(samples []sample) variant {
 		Store: times(samples, func(s sample) time.Duration { return s.stored }), Commits: round(float64(last.commits) / n),
 		Events: c.Events, EventsTurn: round(float64(c.Events) / n), Bytes: c.Bytes, BytesTurn: round(float64(c.Bytes) / n),
 		TemporalRuns: c.Runs, Activities: c.Activities, Local: c.Markers, Timers: c.Timers, Upserts: c.Upserts,
-		RPCs: map[string]float64{}, Parts: map[string]float64{}}
+		RPCs: map[string]float64{}, Parts: map[string]float64{}, Spent: map[string]float64{}}
+	for _, s := range samples {
+		for what, d := range s.chain.Spent {
+			v.Spent[what] += ms(d) / n / float64(len(samples))
+		}
+	}
+	for what, d := range v.Spent {
+		v.Spent[what] = round(d)
+	}
 	for kind, count := range c.Activities {
 		if kind != signals.ActivityRecord {
 			v.TurnActivities += float64(count)

@@ -12,7 +12,6 @@ import (
 
 	"interlock/agent"
 	"interlock/config"
-	"interlock/llm"
 	"interlock/localtemporal"
 	"interlock/signals"
 	"interlock/starter"
@@ -67,7 +66,7 @@ func newWorld(ctx context.Context, database string) (w *world, err error) {
 	w.close = append(w.close, func() { _ = s.Close() })
 	settings := config.Default()
 	settings.TaskQueue = queue
-	ours, err := worker.New(worker.Config{Settings: settings, Client: w.client, Store: w.store, Model: llm.Model(model()), Log: quiet},
+	ours, err := worker.New(worker.Config{Settings: settings, Client: w.client, Store: w.store, Model: model(), Log: quiet},
 		definition(ordinary, false), definition(quick, true))
 	if err != nil {
 		return w, err

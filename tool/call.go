@@ -9,6 +9,26 @@ import (
 	"interlock/agent"
 )
 
+// Caller says on whose behalf a tool's function runs. It comes from the run, not
+// from the model's arguments: check here what the user may see.
+type Caller struct {
+	Tenant string
+	User   string // the subject that the run serves
+	Step   string
+}
+
+type callerKey struct{}
+
+// CallerOf is the caller in a tool function's context.
+func CallerOf(ctx context.Context) Caller {
+	c, _ := ctx.Value(callerKey{}).(Caller)
+	return c
+}
+
+func withCaller(ctx context.Context, t agent.Task) context.Context {
+	return context.WithValue(ctx, callerKey{}, Caller{Tenant: t.Tenant, User: t.User, Step: t.Step})
+}
+
 // call runs the tool's function. A panic in it is an error of this attempt,
 // never the end of the worker.
 func (t *Tool[S, A, R]) call(ctx context.Context, key Key, tx *sql.Tx, args A) (r R, err error) {

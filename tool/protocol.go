@@ -110,6 +110,7 @@ func (t *Tool[S, A, R]) Attempt(ctx context.Context, task agent.Task, p Ports) (
 	if err != nil {
 		return Result{}, &Failure{Kind: FailedRefused, Err: fmt.Errorf("arguments: %w", err)}
 	}
+	ctx = withCaller(ctx, task)
 	switch t.spec.Effect {
 	case agent.ReadOnly:
 		return t.read(ctx, task, args, p)

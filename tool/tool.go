@@ -44,6 +44,7 @@ type Tool[S, A, R any] struct {
 
 // Gate is a tool's policy with its arguments decoded; see [agent.GateSpec].
 type Gate[S, A any] struct {
+	Policy  string
 	Roles   []string
 	Reads   []string
 	Expires time.Duration
@@ -103,7 +104,7 @@ func (t *Tool[S, A, R]) Doc(text string) *Tool[S, A, R] {
 
 // Gate lets a person decide before the tool runs.
 func (t *Tool[S, A, R]) Gate(g Gate[S, A]) *Tool[S, A, R] {
-	spec := &agent.GateSpec[S]{Roles: g.Roles, Reads: g.Reads, Expires: g.Expires}
+	spec := &agent.GateSpec[S]{Policy: g.Policy, Roles: g.Roles, Reads: g.Reads, Expires: g.Expires}
 	if g.When != nil {
 		spec.When = func(s agent.Situation[S], args agent.JSON) bool {
 			a, err := decode[A](args)

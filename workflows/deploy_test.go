@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"interlock/agent"
+	"interlock/examples/refund"
 	"interlock/llm/scripted"
 	"interlock/signals"
 	"interlock/starter"
@@ -87,7 +88,9 @@ func TestDeploy_MissingTool(t *testing.T) {
 	block := newBlocking()
 	blocked := full
 	blocked.send = func(ctx context.Context, k tool.Key, a text) (text, error) {
-		_ = block.wait(ctx)
+		if err := block.wait(ctx); err != nil {
+			return a, err
+		}
 		return sends.tool(ctx, k, a)
 	}
 	w := newWorld(t, model, blocked.agent())
@@ -197,4 +200,17 @@ func TestStop_HandsAToolOver(t *testing.T) {
 	t.Logf("handed over within %s", time.Since(began).Round(time.Millisecond))
 	require.Equal(t, 1, sends.total())
 	require.True(t, sends.keys[first.Load().(tool.Key)], "the same key")
+}
+
+// A worker that has stopped leaves no goroutine of ours behind. This test is
+// not parallel: while it runs, no other worker is up.
+func TestStop_LeavesNothing(t *testing.T) {
+	w := newWorld(t, refund.Model())
+	address := w.start("k")
+	w.decide(address, w.toGate(address), agent.Approve, "")
+	w.finished(address, agent.RunCompleted)
+	w.stop()
+	for _, ours := range []string{"interlock/activities.", "interlock/workflows.", "interlock/worker.", "interlock/tool.", "interlock/agent."} {
+		eventually(t, "no goroutine is left in "+ours, func() bool { return goroutines(ours) == 0 })
+	}
 }

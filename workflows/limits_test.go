@@ -211,3 +211,32 @@ func TestQuickTool(t *testing.T) {
 	w.requireJournal(run)
 	w.requireReplay(address)
 }
+
+// Whatever bytes an error holds, it arrives, and ends its step.
+func TestTools_ErrorsThatAreNoText(t *testing.T) {
+	t.Parallel()
+	noText := "broken \xff\xfe\x00 text " + strings.Repeat("🙂", 1000)
+	model := watch(turns(scripted.Then(call("look", "a"), call("send", "b")), scripted.Say("Well.")))
+	w := newWorld(t, model, lab{db: labDB(t),
+		look: func(context.Context, text) (text, error) { panic(noText) },
+		send: func(context.Context, tool.Key, text) (text, error) { return text{}, tool.Refused(fmt.Errorf("%s", noText)) }}.agent())
+	address := w.start("k")
+	run := w.chat(address, "go")
+	require.Equal(t, map[string]agent.StepStatus{"look": agent.StepFailed, "send": agent.StepRefused}, statuses(run))
+	for _, s := range run.Steps {
+		require.Contains(t, s.Reason, "broken ")
+		require.Contains(t, s.Reason, "text")
+	}
+	model.seen(t)
+	w.requireJournal(run)
+}
+
+func TestModel_ErrorsThatAreNoText(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, scripted.Func("scripted", nil).Failing(func(llm.Request) error {
+		return &llm.Error{Kind: llm.KindRefused, Message: "no \xff\xfe text"}
+	}), lab{db: labDB(t)}.agent())
+	address := w.start("k")
+	w.say(address, "hello")
+	require.Contains(t, w.until(address, "pause", paused).Reason, "model refused: no ")
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"path/filepath"
 	"regexp"
 	"time"
@@ -186,6 +185,5 @@ func (p *patience) explain(ctx context.Context, err error) error {
 	if err == nil || context.Cause(ctx) != errImpatient {
 		return err
 	}
-	slog.Debug("out of time", "error", err)
 	return fmt.Errorf("gave up after %s while %s: try again with a longer --timeout, or with --log-level debug to see what blocks", p.limit, p.doing)
 }

@@ -50,10 +50,24 @@ func (a *app) serve(ctx context.Context, s *stage) error {
 	if err := s.Open(ctx); err != nil {
 		return err
 	}
+	return errors.Join(a.invite(ctx, s), s.Close())
+}
+
+// invite says what there is to try, and waits until ctx ends.
+func (a *app) invite(ctx context.Context, s *stage) error {
 	key, err := freeKey(ctx, s.store)
-	if err == nil {
-		folder, _ := filepath.Abs(s.folder())
-		fmt.Fprintf(a.out, `
+	if err != nil {
+		return err
+	}
+	order, err := freeOrder(ctx, s.shop)
+	if err != nil {
+		return err
+	}
+	folder, err := filepath.Abs(s.folder())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, `
 Temporal     %s
 UI           %s
 task queue   %s, served by a worker with agent refund
@@ -61,10 +75,9 @@ mail         %s/messages
 data         %s (Temporal's warnings: temporal.log)
 
 %s
-Ctrl-C stops everything; the data stays.
+Ctrl-C stops everything; the data stays (delete the folder to begin anew).
 `, s.temporal.Address(), s.temporal.UIAddress(), s.settings.TaskQueue, s.mail.URL(), folder,
-			try{address: s.temporal.Address(), queue: s.settings.TaskQueue, key: key}.text())
-		<-ctx.Done()
-	}
-	return errors.Join(err, s.Close())
+		try{s.temporal.Address(), s.settings.TaskQueue, key, order}.text())
+	<-ctx.Done()
+	return nil
 }

@@ -119,11 +119,11 @@ func (d *demo) collect(ctx context.Context) (*report, error) {
 		return nil, err
 	}
 	r.Model = modelReport{usage.Calls, usage.BytesTotal, usage.BytesLast, usage.Usage.Total()}
-	about, err := d.stage.client.DescribeWorkflowExecution(ctx, d.story.address, "")
+	about, err := d.stage.client.DescribeWorkflow(ctx, d.story.address, "")
 	if err != nil {
 		return nil, fmt.Errorf("describe the run's workflow: %w", err)
 	}
-	info := about.GetWorkflowExecutionInfo()
+	info := about.RawResponse.GetWorkflowExecutionInfo()
 	r.History = historyReport{info.GetHistoryLength(), info.GetHistorySizeBytes()}
 	return r, nil
 }

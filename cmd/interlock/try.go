@@ -8,6 +8,7 @@ import (
 
 	"interlock/agent"
 	"interlock/examples/refund"
+	"interlock/examples/refund/shop"
 	"interlock/signals"
 	"interlock/store"
 )
@@ -27,8 +28,20 @@ func freeKey(ctx context.Context, r store.Reader) (string, error) {
 	}
 }
 
+// freeOrder is an order of the demo's customer that needs a reviewer and has not
+// been refunded; the last of them where all have been.
+func freeOrder(ctx context.Context, s *shop.Shop) (order string, err error) {
+	for _, order = range []string{"1042", "1043"} {
+		o, err := s.Find(ctx, shop.FindArgs{OrderID: order})
+		if err != nil || o.Status != "refunded" {
+			return order, err
+		}
+	}
+	return order, nil
+}
+
 // try is a run to try by the temporal CLI.
-type try struct{ address, queue, key string }
+type try struct{ address, queue, key, order string }
 
 // text is the commands in order, each on a line of its own that can be pasted
 // into a shell. Their payloads are made from the types that the run decodes.
@@ -45,7 +58,7 @@ func (t try) text() string {
 	b.WriteString("Try it: paste these into another terminal, one after the other.\n\n")
 	add("Start a run for customer "+demoCustomer+".", t.temporal("start", "--type refund --task-queue "+word(t.queue)+" --input "+word(start)))
 	add("Say what the customer says; the model looks the order up and asks.", t.update("message",
-		payload(signals.Message{ID: "m1", Principal: customer, Text: "Please refund order 1042, it broke"})))
+		payload(signals.Message{ID: "m1", Principal: customer, Text: "Please refund order " + t.order + ", it broke"})))
 	add("Wait until it has asked.", t.wait(`"kind": *"ask"`))
 	add("Say yes; the run goes on to the gate.", t.update("message", payload(signals.Message{ID: "m2", Principal: customer, Text: "yes, that one"})))
 	add("Wait until it is at the gate.", t.wait(`"reason": *"gate"`))

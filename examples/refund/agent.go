@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	_ "embed"
 	"errors"
+	"fmt"
 	"time"
 
 	"interlock/agent"
@@ -38,12 +39,9 @@ const Limit = 50_00
 
 // Agent is the agent's definition. It is a function of what the agent needs.
 func Agent(s *shop.Shop, m mail.Client) *agent.Definition {
-	find := tool.ReadOnly("find_order", s.Find, func(s *State, a shop.FindArgs, o shop.Order) error {
-		switch {
-		case a.OrderID != s.OrderID:
+	find := tool.ReadOnly("find_order", findFor(s), func(s *State, a shop.FindArgs, o shop.Order) error {
+		if a.OrderID != s.OrderID {
 			return errors.New("not the order that the user chose")
-		case o.CustomerID != s.CustomerID:
-			return errors.New("this order belongs to another customer")
 		}
 		s.Amount = o.Total
 		return nil
@@ -53,7 +51,8 @@ func Agent(s *shop.Shop, m mail.Client) *agent.Definition {
 		s.RefundID = r.ID
 		return nil
 	}).Doc("Pays the money back.").Gate(tool.Gate[State, shop.RefundArgs]{
-		Roles: []string{"refunds"}, Reads: []string{"order_id", "amount"}, Expires: 24 * time.Hour,
+		Policy: "a refund above 50 needs a colleague's approval",
+		Roles:  []string{"refunds"}, Reads: []string{"order_id", "amount"}, Expires: 24 * time.Hour,
 		When: func(_ agent.Situation[State], a shop.RefundArgs) bool { return a.Amount.Minor > Limit },
 		Title: func(_ agent.Situation[State], a shop.RefundArgs) string {
 			return "Refund " + a.Amount.String() + " for order " + a.OrderID
@@ -97,6 +96,18 @@ func refunded(s agent.Situation[State]) error {
 		return errors.New("the refund is not issued yet")
 	}
 	return nil
+}
+
+// findFor shows a customer no orders but their own: whose a run is comes from
+// the run, and the model cannot say otherwise.
+func findFor(s *shop.Shop) func(context.Context, shop.FindArgs) (shop.Order, error) {
+	return func(ctx context.Context, a shop.FindArgs) (shop.Order, error) {
+		o, err := s.Find(ctx, a)
+		if errors.Is(err, shop.ErrNoSuchOrder) || err == nil && o.CustomerID != tool.CallerOf(ctx).User {
+			return shop.Order{}, tool.Refused(fmt.Errorf("this customer has no order %s", a.OrderID))
+		}
+		return o, err
+	}
 }
 
 // refundIn tells what the shop refuses for good from what may work later.

@@ -83,8 +83,8 @@ func takeOrder(v agent.View) llm.Response {
 func lookUp(v agent.View) llm.Response {
 	order := scripted.Field[string](v, "order_id")
 	if a, ok := scripted.Answer(v, "find_order"); ok && len(scripted.Open(v).Opening) == 0 {
-		if a.Status != string(agent.StepDone) || strings.Contains(a.Text, "not taken") {
-			return scripted.Say(fmt.Sprintf("I cannot refund order %s: %s", order, a.Text))
+		if a.Status != string(agent.StepDone) {
+			return scripted.Say(fmt.Sprintf("I cannot refund order %s: %s.", order, a.Text))
 		}
 	}
 	return scripted.Call("find_order", scripted.Args{"order_id": order})
