@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // maxAutos bounds the Auto moves in a row: beyond it the run pauses.
@@ -169,7 +170,7 @@ func (m *Machine) overBudget() string {
 		{"turns", int64(u.Turns), int64(b.Turns)},
 		{"model_calls", int64(u.ModelCalls), int64(b.ModelCalls)},
 		{"tokens", u.Usage.Total(), b.Tokens},
-		{"active", u.ActiveMS, b.Active.Milliseconds()},
+		{"active", u.ActiveMS, activeLimit(b.Active)},
 		{"refusals", int64(u.Refusals), int64(b.Refusals)},
 		{"tool_errors", int64(u.ToolErrors), int64(b.ToolErrors)},
 		{"same_call", int64(u.SameCall), int64(b.SameCall)},
@@ -179,6 +180,15 @@ func (m *Machine) overBudget() string {
 		}
 	}
 	return ""
+}
+
+// activeLimit is the limit in milliseconds; a negative one is none, however
+// small: -1 ns must not become 0 ms.
+func activeLimit(d time.Duration) int64 {
+	if d < 0 {
+		return -1
+	}
+	return d.Milliseconds()
 }
 
 // wouldGoOn keeps a run that only waits from pausing: a budget at its limit

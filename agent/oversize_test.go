@@ -101,3 +101,14 @@ func TestMachine_MessageBeforeTheLastWordOfCode(t *testing.T) {
 	tr.step(agent.Proposed{Turn: 2, Text: "Too late, sorry.", Finish: agent.FinishStop})
 	require.Equal(t, agent.RunCompleted, tr.m.Run().Status)
 }
+
+func TestBudget_NegativeIsNoLimit(t *testing.T) {
+	none := agent.Budget{Turns: -1, ModelCalls: -1, Tokens: -1, Active: -1, Refusals: -1, ToolErrors: -1, SameCall: -1}
+	def := agent.Define(agent.Spec[start, state]{Name: "free", Version: 1, Instructions: "x", Budget: none,
+		Init:   func(start) (state, error) { return state{}, nil },
+		Phases: []agent.Phase[state]{{Name: "work", Moves: []agent.Move[state]{{To: "end"}}}, {Name: "end", Final: true}}})
+	tr := begin(t, def, `{"customer_id":"c"}`)
+	tr.message("go")
+	require.Equal(t, agent.RunRunning, tr.m.Run().Status)
+	require.Nil(t, tr.lastView().Left.Turns)
+}
