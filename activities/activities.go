@@ -62,11 +62,11 @@ func ref(ctx context.Context, firstRunID string) store.RunRef {
 	return store.RunRef{Tenant: tenant, Address: w.ID, FirstRunID: firstRunID, Branch: w.RunID}
 }
 
-// ride commits the events that an activity carries, and looks up the effects
-// that it was asked about.
-func (a *Activities) ride(ctx context.Context, r signals.Ride) (signals.Carried, error) {
+// ride commits the events that an activity carries, by the journal's Append or
+// AppendSoon, and looks up the effects that it was asked about.
+func (a *Activities) ride(ctx context.Context, r signals.Ride, commit func(context.Context, store.RunRef, agent.Batch) error) (signals.Carried, error) {
 	ref := ref(ctx, r.FirstRunID)
-	if err := a.Store.Append(ctx, ref, r.Batch); err != nil {
+	if err := commit(ctx, ref, r.Batch); err != nil {
 		return signals.Carried{}, appendError(err)
 	}
 	out := signals.Carried{Acked: r.Batch.Last()}
@@ -131,7 +131,7 @@ func failedForGood(kind, text string, details ...any) error {
 // Record only carries.
 func (a *Activities) Record(ctx context.Context, in signals.RecordInput) (signals.RecordResult, error) {
 	defer beat(ctx)()
-	c, err := a.ride(ctx, in.Ride)
+	c, err := a.ride(ctx, in.Ride, a.Store.Append)
 	return signals.RecordResult{Carried: c}, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
 	"interlock/agent"
@@ -25,21 +26,30 @@ const maxAnswer = 64 << 10
 // has given is recorded at once: a retry after that point uses it.
 func (a *Activities) CallModel(ctx context.Context, in signals.CallModelInput) (signals.CallModelResult, error) {
 	defer beat(ctx)()
-	carried, err := a.ride(ctx, in.Ride)
-	if err != nil {
-		return signals.CallModelResult{}, err
-	}
 	ref := ref(ctx, in.FirstRunID)
 	key, err := callKey(ref, in.View)
 	if err != nil {
 		return signals.CallModelResult{}, err
 	}
-	stored, err := a.Store.ModelCall(ctx, ref.Tenant, key)
-	switch {
-	case err == nil:
-	case agent.ErrorCode(err) != agent.CodeNotFound:
-		return signals.CallModelResult{}, storeError(err)
-	default:
+	// A first attempt has no answer to find.
+	recorded, stored := false, store.ModelCall{}
+	if activity.GetInfo(ctx).Attempt > 1 {
+		if stored, err = a.Store.ModelCall(ctx, ref.Tenant, key); err != nil && agent.ErrorCode(err) != agent.CodeNotFound {
+			return signals.CallModelResult{}, storeError(err)
+		}
+		recorded = err == nil
+	}
+	// The answer's record waits for the disk, and takes the events with it; where
+	// there is nothing to record, the events' own commit waits.
+	commit := a.Store.AppendSoon
+	if recorded {
+		commit = a.Store.Append
+	}
+	carried, err := a.ride(ctx, in.Ride, commit)
+	if err != nil {
+		return signals.CallModelResult{}, err
+	}
+	if !recorded {
 		if stored, err = a.generate(ctx, in.View, ref, key); err != nil {
 			return signals.CallModelResult{}, err
 		}

@@ -18,7 +18,7 @@ import (
 // activity type can speak the team's language.
 func (a *Activities) RunTool(ctx context.Context, in signals.ToolInput) (signals.ToolOutput, error) {
 	defer beat(ctx)()
-	carried, err := a.ride(ctx, in.Ride)
+	carried, err := a.ride(ctx, in.Ride, a.Store.Append)
 	if err != nil {
 		return signals.ToolOutput{}, err
 	}
@@ -111,17 +111,19 @@ func finalToolError(err error, effect agent.Effect) error {
 	return toolError(err)
 }
 
-// clip keeps an error's text valid, and small enough for a history.
+// clip makes of an error's text what Temporal and every store take: valid, and
+// small enough for a history.
 func clip(s string) string {
 	const most, kept = 2000, 1900
-	if len(s) <= most {
-		return strings.ToValidUTF8(s, "\uFFFD")
+	size := len(s)
+	if size > most {
+		n := kept
+		for n > 0 && !utf8.RuneStart(s[n]) {
+			n--
+		}
+		s = fmt.Sprintf("%s … (%d bytes)", s[:n], size)
 	}
-	n := kept
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return fmt.Sprintf("%s … (%d bytes)", strings.ToValidUTF8(s[:n], "\uFFFD"), len(s))
+	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
 }
 
 func (a *Activities) ports(ref store.RunRef) tool.Ports {

@@ -41,11 +41,11 @@ func readChain(ctx context.Context, c client.Client, id, run string) (*chain, er
 	out := &chain{Activities: map[string]int{}, Arguments: map[string]int{}, Results: map[string]int{}, Parts: map[string]int{},
 		Spent: map[string]time.Duration{}}
 	for run != "" {
-		d, err := c.DescribeWorkflowExecution(ctx, id, run)
+		d, err := c.DescribeWorkflow(ctx, id, run)
 		if err != nil {
 			return nil, err
 		}
-		info := d.GetWorkflowExecutionInfo()
+		info := d.RawResponse.GetWorkflowExecutionInfo()
 		out.Events += info.GetHistoryLength()
 		out.Bytes += info.GetHistorySizeBytes()
 		out.Runs++

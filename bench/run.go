@@ -133,11 +133,11 @@ func (w *world) measure(ctx context.Context, variant string, turns int, like bar
 }
 
 func (w *world) history(ctx context.Context, id string) (*chain, error) {
-	d, err := w.client.DescribeWorkflowExecution(ctx, id, "")
+	d, err := w.client.DescribeWorkflow(ctx, id, "")
 	if err != nil {
 		return nil, err
 	}
-	return readChain(ctx, w.client, id, d.GetWorkflowExecutionInfo().GetFirstRunId())
+	return readChain(ctx, w.client, id, d.RawResponse.GetWorkflowExecutionInfo().GetFirstRunId())
 }
 
 // once starts a run and waits for its end.

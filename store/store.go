@@ -57,6 +57,10 @@ type Journal interface {
 	// The run's row and the gates' rows change in the same transaction. The
 	// batch's head counts only where the batch reaches the newest event.
 	Append(ctx context.Context, ref RunRef, batch agent.Batch) error
+	// AppendSoon is Append, by the same rules and seen by everybody at once, but
+	// a power cut may take it away until the next durable write of this store has
+	// returned. For a caller that makes one before it acknowledges anything.
+	AppendSoon(ctx context.Context, ref RunRef, batch agent.Batch) error
 }
 
 // Refusal is why the journal does not take a batch. It is an error.

@@ -358,7 +358,12 @@ func TestMessage_WhileToolsRun(t *testing.T) {
 // A message that meets the run's end is refused, never lost without a word.
 func TestMessage_MeetsTheEnd(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, turns(toEnd), lab{db: labDB(t)}.agent())
+	w := newWorld(t, asked(func(req llm.Request) llm.Model {
+		if req.View.Phase == "work" {
+			return says(toEnd)
+		}
+		return says(scripted.Say("Goodbye."))
+	}), lab{db: labDB(t)}.agent())
 	for range 5 {
 		address := w.start(w.id("k"))
 		w.say(address, "end")

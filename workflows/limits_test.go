@@ -219,7 +219,9 @@ func TestTools_ErrorsThatAreNoText(t *testing.T) {
 	model := watch(turns(scripted.Then(call("look", "a"), call("send", "b")), scripted.Say("Well.")))
 	w := newWorld(t, model, lab{db: labDB(t),
 		look: func(context.Context, text) (text, error) { panic(noText) },
-		send: func(context.Context, tool.Key, text) (text, error) { return text{}, tool.Refused(fmt.Errorf("%s", noText)) }}.agent())
+		send: func(context.Context, tool.Key, text) (text, error) {
+			return text{}, tool.Refused(fmt.Errorf("%s", noText))
+		}}.agent())
 	address := w.start("k")
 	run := w.chat(address, "go")
 	require.Equal(t, map[string]agent.StepStatus{"look": agent.StepFailed, "send": agent.StepRefused}, statuses(run))

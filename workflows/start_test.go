@@ -161,6 +161,33 @@ func TestStart_Twice(t *testing.T) {
 	}
 }
 
+// A first message starts the first turn, and is part of the start.
+func TestStart_WithAMessage(t *testing.T) {
+	t.Parallel()
+	model := watch(turns(scripted.Say("Hello."), scripted.Say("Again.")))
+	w := newWorld(t, model, lab{db: labDB(t)}.agent())
+	in := w.startInput("k")
+	in.Message = &signals.Message{ID: "m", Principal: customer, Text: "hi"}
+	s, err := w.starter.Start(w.ctx, in)
+	require.NoError(t, err)
+	w.until(s.Address, "an answer", func(r *agent.Run) bool { return waiting("user")(r) && r.Turn == 1 })
+	r, err := w.starter.Message(w.ctx, s.Address, *in.Message)
+	require.NoError(t, err)
+	require.Equal(t, agent.Repeated, r.Status)
+	again, err := w.starter.Start(w.ctx, in)
+	require.NoError(t, err)
+	require.False(t, again.New)
+	in.Message = &signals.Message{ID: "m", Principal: customer, Text: "something else"}
+	_, err = w.starter.Start(w.ctx, in)
+	require.Equal(t, agent.CodeConflict, agent.ErrorCode(err), "%v", err)
+	in.Message = nil
+	_, err = w.starter.Start(w.ctx, in)
+	require.Equal(t, agent.CodeConflict, agent.ErrorCode(err), "%v", err)
+	require.Len(t, model.seen(t), 1)
+	w.quiet(s.Address)
+	w.requireReplay(s.Address)
+}
+
 // forget deletes a run from Temporal, as the end of its retention does.
 func (w *world) forget(address string) {
 	w.t.Helper()
@@ -177,48 +204,54 @@ func (w *world) forget(address string) {
 // same run, and without a reader the second chain fails at its first append.
 func TestStart_AfterTemporalForgot(t *testing.T) {
 	t.Parallel()
-	model := watch(turns(toEnd))
-	db := labDB(t)
-	w := newWorld(t, model, lab{db: db, opening: []string{"10"}}.agent())
-	in := w.startInput("k")
-	in.Message = nil
-	s, err := w.starter.Start(w.ctx, in)
-	require.NoError(t, err)
-	address := s.Address
-	w.until(address, "paid", func(r *agent.Run) bool { return statuses(r)["pay"] == agent.StepDone })
-	run := w.finished(address, agent.RunCompleted)
-	w.forget(address)
+	other := labStart{Name: "somebody else"}
+	for name, tc := range map[string]struct {
+		body any
+		want string
+	}{
+		"the same start": {labStart{Name: "c-017"}, signals.ErrKeyUsed},
+		"another body":   {other, signals.ErrConflict},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // Temporal takes half a minute to forget
+			db := labDB(t)
+			w := newWorld(t, turns(toEnd), lab{db: db, opening: []string{"10"}}.agent())
+			in := w.startInput("k")
+			s, err := w.starter.Start(w.ctx, in)
+			require.NoError(t, err)
+			address := s.Address
+			run := w.finished(address, agent.RunCompleted)
+			require.Equal(t, 1, payments(t, db))
+			w.forget(address)
 
-	again, err := w.starter.Start(w.ctx, in)
-	require.NoError(t, err)
-	require.Equal(t, starter.Started{Address: address, FirstRunID: s.FirstRunID}, again)
-	other := in
-	other.Body = labStart{Name: "somebody else"}
-	_, err = w.starter.Start(w.ctx, other)
-	require.Equal(t, agent.CodeConflict, agent.ErrorCode(err), "%v", err)
-	found, err := w.starter.Get(w.ctx, address)
-	require.NoError(t, err)
-	require.Equal(t, run.Seq, found.Seq)
-	_, err = w.starter.Message(w.ctx, address, signals.Message{ID: "x", Principal: customer, Text: "hello?"})
-	require.Error(t, err)
+			again, err := w.starter.Start(w.ctx, in)
+			require.NoError(t, err)
+			require.Equal(t, starter.Started{Address: address, FirstRunID: s.FirstRunID}, again)
+			in.Body = other
+			_, err = w.starter.Start(w.ctx, in)
+			require.Equal(t, agent.CodeConflict, agent.ErrorCode(err), "%v", err)
+			found, err := w.starter.Get(w.ctx, address)
+			require.NoError(t, err)
+			require.Equal(t, run.Seq, found.Seq)
+			_, err = w.starter.Message(w.ctx, address, signals.Message{ID: "x", Principal: customer, Text: "hello?"})
+			require.Error(t, err)
 
-	blind := starter.New(temporalClient, starter.WithTaskQueue(w.config.Settings.TaskQueue))
-	for body, want := range map[any]string{in.Body: signals.ErrKeyUsed, other.Body: signals.ErrConflict} {
-		in.Body = body
-		second, err := blind.Start(w.ctx, in)
-		require.NoError(t, err)
-		require.True(t, second.New, "nobody could know")
-		kind, message := w.errorOf(address)
-		require.Equal(t, want, kind)
-		require.Contains(t, message, "was started before")
-		require.Equal(t, enums.WORKFLOW_EXECUTION_STATUS_FAILED, w.status(address))
-		require.Equal(t, 1, payments(t, db))
-		_, err = blind.Get(w.ctx, address)
-		require.ErrorContains(t, err, "was started before", "it does not pass for a run")
-		found, err := w.starter.Get(w.ctx, address)
-		require.NoError(t, err)
-		require.Equal(t, s.FirstRunID, found.FirstRunID, "the journal's run is the one to look at")
-		w.forget(address)
+			blind := starter.New(temporalClient, starter.WithTaskQueue(w.config.Settings.TaskQueue))
+			in.Body = tc.body
+			second, err := blind.Start(w.ctx, in)
+			require.NoError(t, err)
+			require.True(t, second.New, "nobody could know")
+			kind, message := w.errorOf(address)
+			require.Equal(t, tc.want, kind)
+			require.Contains(t, message, "was started before")
+			require.Equal(t, enums.WORKFLOW_EXECUTION_STATUS_FAILED, w.status(address))
+			require.Equal(t, 1, payments(t, db))
+			_, err = blind.Get(w.ctx, address)
+			require.ErrorContains(t, err, "was started before", "it does not pass for a run")
+			found, err = w.starter.Get(w.ctx, address)
+			require.NoError(t, err)
+			require.Equal(t, s.FirstRunID, found.FirstRunID, "the journal's run is the one to look at")
+			require.Equal(t, run.Seq, int64(len(w.events(address))), "the journal is as it was")
+		})
 	}
-	require.Equal(t, run.Seq, int64(len(w.events(address))), "the journal is as it was")
 }

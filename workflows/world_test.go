@@ -50,7 +50,10 @@ type world struct {
 	config  worker.Config
 	agents  []*agent.Definition
 	sent    atomic.Int64
+	nth     int64
 }
+
+var worlds atomic.Int64
 
 // newWorld makes a world and starts its worker. Without agents it has the
 // sample agent, with its shop and its mail.
@@ -67,7 +70,7 @@ func newWorld(t *testing.T, model llm.Model, agents ...*agent.Definition) *world
 // idleWorld has no worker yet.
 func idleWorld(t *testing.T, withShop bool) *world {
 	t.Helper()
-	w := &world{t: t, ctx: context.Background(), dir: t.TempDir()}
+	w := &world{t: t, ctx: context.Background(), dir: t.TempDir(), nth: worlds.Add(1)}
 	var err error
 	w.store, err = sqlite.Open(w.ctx, w.file("interlock.db"), nil)
 	require.NoError(t, err)
@@ -93,13 +96,13 @@ func idleWorld(t *testing.T, withShop bool) *world {
 
 func (w *world) file(name string) string { return filepath.Join(w.dir, name) }
 
-// name is unique on the server: of the test, and of the suite's run.
+// name is unique on the server: of the test, and of its run.
 func (w *world) name() string {
 	name := strings.NewReplacer("/", ".", "#", "-").Replace(w.t.Name())
 	if uncached {
 		name += ".uncached"
 	}
-	return name
+	return fmt.Sprintf("%s.%d", name, w.nth)
 }
 
 func (w *world) refundAgent() *agent.Definition {

@@ -27,6 +27,17 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // Append implements [store.Journal].
 func (s *Store) Append(ctx context.Context, ref store.RunRef, batch agent.Batch) error {
+	return s.appendBy(ctx, ref, batch, s.write)
+}
+
+// AppendSoon implements [store.Journal]: the commit does not wait for the disk,
+// and SQLite writes its log in order, so the next commit that waits covers it.
+func (s *Store) AppendSoon(ctx context.Context, ref store.RunRef, batch agent.Batch) error {
+	return s.appendBy(ctx, ref, batch, s.writeSoon)
+}
+
+func (s *Store) appendBy(ctx context.Context, ref store.RunRef, batch agent.Batch,
+	write func(ctx context.Context, operation string, f func(transaction) error) error) error {
 	if len(batch.Events) == 0 {
 		return nil
 	}
@@ -35,7 +46,7 @@ func (s *Store) Append(ctx context.Context, ref store.RunRef, batch agent.Batch)
 	if err != nil {
 		return fail(operation, err)
 	}
-	return s.write(ctx, operation, func(t transaction) error {
+	return write(ctx, operation, func(t transaction) error {
 		a := appending{transaction: t, ref: ref, batch: batch, hashes: hashes}
 		return a.run(ctx)
 	})

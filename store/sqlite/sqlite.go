@@ -4,12 +4,14 @@
 //
 // All writes go through one connection, and each is one immediate transaction:
 // it waits for the lock at its start, 5 seconds at most, and can never fail
-// half way for want of it. A commit is on the disk when it is acknowledged.
+// half way for want of it. A commit is on the disk when it is acknowledged,
+// but for AppendSoon.
 package sqlite
 
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"net/url"
 	"path/filepath"
@@ -45,6 +47,8 @@ type Store struct {
 	stmts  map[string]*sql.Stmt // of the writer
 	now    func() time.Time
 	closed atomic.Bool
+
+	synchronous string // as configured
 }
 
 var _ store.Store = (*Store)(nil)
@@ -92,7 +96,7 @@ func connect(path string, opts Options) (*Store, error) {
 	if opts.NoMigrate {
 		mode = "rw"
 	}
-	s := &Store{now: opts.Now}
+	s := &Store{now: opts.Now, synchronous: opts.Synchronous}
 	s.writer, err = sql.Open("sqlite", address(abs, url.Values{"mode": {mode}, "_txlock": {"immediate"},
 		"_journal_mode": {"WAL"}, "_synchronous": {opts.Synchronous}}))
 	if err != nil {
@@ -172,9 +176,37 @@ func (s *Store) write(ctx context.Context, operation string, f func(transaction)
 	if s.closed.Load() {
 		return fail(operation, errClosed)
 	}
-	tx, err := s.writer.BeginTx(ctx, nil)
+	return fail(operation, s.transact(ctx, s.writer, f))
+}
+
+// writeSoon is write without waiting for the disk. The writer's one connection
+// is held, so that no other write slips in while it does not wait.
+func (s *Store) writeSoon(ctx context.Context, operation string, f func(transaction) error) (err error) {
+	if s.closed.Load() {
+		return fail(operation, errClosed)
+	}
+	conn, err := s.writer.Conn(ctx)
 	if err != nil {
 		return fail(operation, err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := conn.ExecContext(ctx, "PRAGMA synchronous = NORMAL"); err != nil {
+		return fail(operation, err)
+	}
+	defer func() {
+		if _, restore := conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA synchronous = "+s.synchronous); restore != nil {
+			_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // a new one waits again
+		}
+	}()
+	return fail(operation, s.transact(ctx, conn, f))
+}
+
+func (s *Store) transact(ctx context.Context, on interface {
+	BeginTx(context.Context, *sql.TxOptions) (*sql.Tx, error)
+}, f func(transaction) error) error {
+	tx, err := on.BeginTx(ctx, nil)
+	if err != nil {
+		return err
 	}
 	defer func() { _ = tx.Rollback() }()
 	if err = f(transaction{tx, s.stmts}); err == nil {
@@ -183,7 +215,7 @@ func (s *Store) write(ctx context.Context, operation string, f func(transaction)
 	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
 		err = ctx.Err() // database/sql ended the transaction when the context did
 	}
-	return fail(operation, err)
+	return err
 }
 
 // read runs a query and hands each of its rows to scan.

@@ -23,6 +23,10 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"branches", branchTests},
 		{"identity", identityTests},
 		{"projections", projectionTests},
+		{"soon journal", soon(journalTests)},
+		{"soon branches", soon(branchTests)},
+		{"soon identity", soon(identityTests)},
+		{"soon projections", soon(projectionTests)},
 		{"lists", listTests},
 		{"ledger", ledgerTests},
 		{"model calls", modelCallTests},
@@ -35,6 +39,20 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 			t.Run(group.name+"/"+c.name, func(t *testing.T) { c.test(t, open(t)) })
 		}
 	}
+}
+
+// soon runs tests of Append on AppendSoon: what they leave is the same.
+func soon(tests []contract) (out []contract) {
+	for _, c := range tests {
+		out = append(out, contract{c.name, func(t *testing.T, s store.Store) { c.test(t, soonStore{s}) }})
+	}
+	return out
+}
+
+type soonStore struct{ store.Store }
+
+func (s soonStore) Append(ctx context.Context, ref store.RunRef, batch agent.Batch) error {
+	return s.AppendSoon(ctx, ref, batch)
 }
 
 // contract is one promise of the store.
