@@ -58,6 +58,13 @@ func (f faulty) Append(ctx context.Context, ref store.RunRef, batch agent.Batch)
 	return f.Store.Append(ctx, ref, batch)
 }
 
+func (f faulty) AppendSoon(ctx context.Context, ref store.RunRef, batch agent.Batch) error {
+	if f.b.fault != nil {
+		return f.b.fault
+	}
+	return f.Store.AppendSoon(ctx, ref, batch)
+}
+
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t}

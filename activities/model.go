@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
 	"interlock/agent"
@@ -31,14 +30,11 @@ func (a *Activities) CallModel(ctx context.Context, in signals.CallModelInput) (
 	if err != nil {
 		return signals.CallModelResult{}, err
 	}
-	// A first attempt has no answer to find.
-	recorded, stored := false, store.ModelCall{}
-	if activity.GetInfo(ctx).Attempt > 1 {
-		if stored, err = a.Store.ModelCall(ctx, ref.Tenant, key); err != nil && agent.ErrorCode(err) != agent.CodeNotFound {
-			return signals.CallModelResult{}, storeError(err)
-		}
-		recorded = err == nil
+	stored, err := a.Store.ModelCall(ctx, ref.Tenant, key)
+	if err != nil && agent.ErrorCode(err) != agent.CodeNotFound {
+		return signals.CallModelResult{}, storeError(err)
 	}
+	recorded := err == nil
 	// The answer's record waits for the disk, and takes the events with it; where
 	// there is nothing to record, the events' own commit waits.
 	commit := a.Store.AppendSoon
@@ -61,7 +57,7 @@ func (a *Activities) CallModel(ctx context.Context, in signals.CallModelInput) (
 // callKey names a model call: the branch of the run, the turn, and what the
 // model is shown.
 func callKey(ref store.RunRef, v agent.View) (string, error) {
-	j, err := agent.Encode(v)
+	j, err := json.Marshal(v) // the same bytes for the same view: no map of it is unsorted
 	if err != nil {
 		return "", err
 	}

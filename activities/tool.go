@@ -18,9 +18,19 @@ import (
 // activity type can speak the team's language.
 func (a *Activities) RunTool(ctx context.Context, in signals.ToolInput) (signals.ToolOutput, error) {
 	defer beat(ctx)()
-	carried, err := a.ride(ctx, in.Ride, a.Store.Append)
+	// Nothing that a ReadOnly tool does rests on its events: they are committed,
+	// but do not wait for the disk, and are not acknowledged, so that the next
+	// activity carries them too. One wait a turn is saved.
+	commit := a.Store.Append
+	if in.Task.Effect == agent.ReadOnly {
+		commit = a.Store.AppendSoon
+	}
+	carried, err := a.ride(ctx, in.Ride, commit)
 	if err != nil {
 		return signals.ToolOutput{}, err
+	}
+	if in.Task.Effect == agent.ReadOnly {
+		carried.Acked = 0
 	}
 	result, err := a.attempt(ctx, in.Task, ref(ctx, in.FirstRunID))
 	if err != nil {

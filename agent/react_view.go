@@ -26,6 +26,13 @@ func (m *Machine) view() View {
 			v.InDoubt = append(v.InDoubt, s.ID)
 		}
 	}
+	for _, t := range r.Turns {
+		v.Turns = append(v.Turns, m.viewTurn(t))
+	}
+	if len(mustEncode(v)) <= r.Limits.View {
+		return v // as it is nearly always
+	}
+	v.Turns = nil
 	room := r.Limits.View - len(mustEncode(v))
 	for i := len(r.Turns) - 1; i >= 0; i-- {
 		t := m.viewTurn(r.Turns[i])

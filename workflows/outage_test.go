@@ -82,6 +82,13 @@ func (b *broken) Append(ctx context.Context, ref store.RunRef, batch agent.Batch
 	return b.Store.Append(ctx, ref, batch)
 }
 
+func (b *broken) AppendSoon(ctx context.Context, ref store.RunRef, batch agent.Batch) error {
+	if err := b.fails(false); err != nil {
+		return err
+	}
+	return b.Store.AppendSoon(ctx, ref, batch)
+}
+
 func (b *broken) Claim(ctx context.Context, c store.Claim) (store.Effect, bool, error) {
 	if err := b.fails(true); err != nil {
 		return store.Effect{}, false, err

@@ -27,17 +27,17 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // Append implements [store.Journal].
 func (s *Store) Append(ctx context.Context, ref store.RunRef, batch agent.Batch) error {
-	return s.appendBy(ctx, ref, batch, s.write)
+	return s.appendBy(ctx, ref, batch, s.write, false)
 }
 
 // AppendSoon implements [store.Journal]: the commit does not wait for the disk,
 // and SQLite writes its log in order, so the next commit that waits covers it.
 func (s *Store) AppendSoon(ctx context.Context, ref store.RunRef, batch agent.Batch) error {
-	return s.appendBy(ctx, ref, batch, s.writeSoon)
+	return s.appendBy(ctx, ref, batch, s.writeSoon, true)
 }
 
 func (s *Store) appendBy(ctx context.Context, ref store.RunRef, batch agent.Batch,
-	write func(ctx context.Context, operation string, f func(transaction) error) error) error {
+	write func(ctx context.Context, operation string, f func(transaction) error) error, soon bool) error {
 	if len(batch.Events) == 0 {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (s *Store) appendBy(ctx context.Context, ref store.RunRef, batch agent.Batc
 		return fail(operation, err)
 	}
 	return write(ctx, operation, func(t transaction) error {
-		a := appending{transaction: t, ref: ref, batch: batch, hashes: hashes}
+		a := appending{transaction: t, ref: ref, batch: batch, hashes: hashes, soon: soon}
 		return a.run(ctx)
 	})
 }
@@ -59,6 +59,7 @@ type appending struct {
 	batch  agent.Batch
 	hashes []string // of the chain at each event of the batch
 	head   head
+	soon   bool
 }
 
 // head is the journal's end as it stands; all zero where there is none.
@@ -85,6 +86,12 @@ func (a *appending) run(ctx context.Context) error {
 		return err
 	}
 	if err := a.project(ctx, known); err != nil {
+		return err
+	}
+	if known == len(a.batch.Events) && !a.soon {
+		// They may stand by an AppendSoon: a write of its own makes this commit
+		// wait for the disk, and them with it.
+		_, err := a.exec(ctx, touchRun, a.ref.Tenant, a.ref.Address)
 		return err
 	}
 	for i := known; i < len(a.batch.Events); i++ {

@@ -4,7 +4,7 @@ package sqlite
 // among them included.
 var writeStatements = []string{
 	selectHead, selectStanding, selectOwnLast, supersedeTail, insertEvent,
-	insertRun, updateRun,
+	insertRun, updateRun, touchRun,
 	insertGate, selectGate, updateGate, deleteGates, selectReopened,
 	selectEffect, insertEffect, countAttempt, settleEffect, markUnknown, releaseEffect,
 	insertModelCall, selectModelCall,
