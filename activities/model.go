@@ -30,25 +30,26 @@ func (a *Activities) CallModel(ctx context.Context, in signals.CallModelInput) (
 	if err != nil {
 		return signals.CallModelResult{}, err
 	}
-	stored, err := a.Store.ModelCall(ctx, ref.Tenant, key)
-	if err != nil && agent.ErrorCode(err) != agent.CodeNotFound {
-		return signals.CallModelResult{}, storeError(err)
-	}
-	recorded := err == nil
-	// The answer's record waits for the disk, and takes the events with it; where
-	// there is nothing to record, the events' own commit waits.
-	commit := a.Store.AppendSoon
-	if recorded {
-		commit = a.Store.Append
-	}
-	carried, err := a.ride(ctx, in.Ride, commit)
+	// The record of the answer waits for the disk and takes the events with it,
+	// so their own commit need not.
+	carried, err := a.ride(ctx, in.Ride, a.Store.AppendSoon)
 	if err != nil {
 		return signals.CallModelResult{}, err
 	}
-	if !recorded {
-		if stored, err = a.generate(ctx, in.View, ref, key); err != nil {
-			return signals.CallModelResult{}, err
+	stored, err := a.Store.ModelCall(ctx, ref.Tenant, key)
+	switch {
+	case err == nil: // there is nothing left to record: the events wait by themselves
+		err = a.Store.Append(ctx, ref, in.Batch)
+		if err != nil {
+			err = appendError(err)
 		}
+	case agent.ErrorCode(err) == agent.CodeNotFound:
+		stored, err = a.generate(ctx, in.View, ref, key)
+	default:
+		err = storeError(err)
+	}
+	if err != nil {
+		return signals.CallModelResult{}, err
 	}
 	out := signals.CallModelResult{Carried: carried}
 	return out, json.Unmarshal(stored.Answer, &out.Answer)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	"interlock/agent"
 	"interlock/store"
@@ -22,7 +23,8 @@ WHERE tenant = ? AND address = ? AND branch = ? AND superseded_by = ''`
 	supersedeTail = `UPDATE events SET superseded_by = ?
 WHERE tenant = ? AND address = ? AND seq >= ? AND superseded_by = ''`
 	insertEvent = `INSERT INTO events (tenant, address, seq, branch, at, type, v, turn, step, trace_id, data, hash)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+VALUES ` + eventRow
+	eventRow = `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
 
 // Append implements [store.Journal].
@@ -94,13 +96,36 @@ func (a *appending) run(ctx context.Context) error {
 		_, err := a.exec(ctx, touchRun, a.ref.Tenant, a.ref.Address)
 		return err
 	}
-	for i := known; i < len(a.batch.Events); i++ {
-		e := a.batch.Events[i]
-		if _, err := a.exec(ctx, insertEvent, a.ref.Tenant, a.ref.Address, e.Seq, a.ref.Branch, micros(e.At), string(e.Type),
-			e.V, e.Turn, e.Step, e.TraceID, e.Data.String(), a.hashes[i]); err != nil {
+	for known < len(a.batch.Events) {
+		n := min(len(a.batch.Events)-known, len(insertEvents))
+		if err := a.insert(ctx, known, n); err != nil {
 			return err
 		}
-		if err := a.projectGate(ctx, e); err != nil {
+		known += n
+	}
+	return nil
+}
+
+// insertEvents inserts 1, 2, … events by one statement: a batch has a handful.
+var insertEvents = func() (out [8]string) {
+	for n := range out {
+		out[n] = insertEvent + strings.Repeat(", "+eventRow, n)
+	}
+	return out
+}()
+
+func (a *appending) insert(ctx context.Context, from, n int) error {
+	args := make([]any, 0, 12*n)
+	for i := from; i < from+n; i++ {
+		e := a.batch.Events[i]
+		args = append(args, a.ref.Tenant, a.ref.Address, e.Seq, a.ref.Branch, micros(e.At), string(e.Type),
+			e.V, e.Turn, e.Step, e.TraceID, e.Data.String(), a.hashes[i])
+	}
+	if _, err := a.exec(ctx, insertEvents[n-1], args...); err != nil {
+		return err
+	}
+	for i := from; i < from+n; i++ {
+		if err := a.projectGate(ctx, a.batch.Events[i]); err != nil {
 			return err
 		}
 	}

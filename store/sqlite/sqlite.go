@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -48,7 +49,8 @@ type Store struct {
 	now    func() time.Time
 	closed atomic.Bool
 
-	synchronous string // as configured
+	synchronous string   // as configured
+	queries     sync.Map // text: *sql.Stmt of the reader
 }
 
 var _ store.Store = (*Store)(nil)
@@ -223,11 +225,31 @@ func (s *Store) read(ctx context.Context, operation, query string, args []any, s
 	if s.closed.Load() {
 		return fail(operation, errClosed)
 	}
-	rows, err := s.reader.QueryContext(ctx, query, args...)
+	stmt, err := s.prepared(ctx, query)
+	if err != nil {
+		return fail(operation, err)
+	}
+	rows, err := stmt.QueryContext(ctx, args...)
 	if err != nil {
 		return fail(operation, err)
 	}
 	return fail(operation, each(rows, scan))
+}
+
+// prepared compiles a query once; there are only so many texts of them.
+func (s *Store) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+	if stmt, ok := s.queries.Load(query); ok {
+		return stmt.(*sql.Stmt), nil
+	}
+	stmt, err := s.reader.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if first, loaded := s.queries.LoadOrStore(query, stmt); loaded {
+		_ = stmt.Close()
+		return first.(*sql.Stmt), nil
+	}
+	return stmt, nil
 }
 
 // row is what [sql.Row] and [sql.Rows] have in common.

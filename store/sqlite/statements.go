@@ -2,12 +2,12 @@ package sqlite
 
 // writeStatements are all statements that run inside a write, the queries
 // among them included.
-var writeStatements = []string{
-	selectHead, selectStanding, selectOwnLast, supersedeTail, insertEvent,
+var writeStatements = append([]string{
+	selectHead, selectStanding, selectOwnLast, supersedeTail,
 	insertRun, updateRun, touchRun,
 	insertGate, selectGate, updateGate, deleteGates, selectReopened,
 	selectEffect, insertEffect, countAttempt, settleEffect, markUnknown, releaseEffect,
 	insertModelCall, selectModelCall,
 	insertBlob,
 	upsertDeployment,
-}
+}, insertEvents[:]...)
