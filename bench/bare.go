@@ -31,20 +31,42 @@ type payload struct {
 	Text   string `json:"text"`
 }
 
-func sized(answer, bytes int) payload {
+func sized(text string, from, answer, bytes int) payload {
 	p := payload{Answer: answer}
 	around := len(`{"text":""}`)
 	if answer > 0 {
 		around += len(fmt.Sprintf(`"answer":%d,`, answer))
 	}
-	p.Text = strings.Repeat("x", max(bytes-around, 0))
+	p.Text = piece(text, from, max(bytes-around, 0))
 	return p
 }
 
+// piece is n bytes of a text without end, from somewhere in it.
+func piece(text string, from, n int) string {
+	if text == "" {
+		text = "x"
+	}
+	from %= len(text)
+	return strings.Repeat(text, 2+n/len(text))[from : from+n]
+}
+
+// filler makes of one of our payloads a text that needs no escapes. Payloads of
+// one repeated letter would flatter the bare workflow: they compress to nothing,
+// on the wire and in the server.
+func filler(payload []byte) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' || strings.ContainsRune("\"\\<>&", r) {
+			return -1
+		}
+		return r
+	}, string(payload))
+}
+
 type bareInput struct {
-	Turns int   `json:"turns"`
-	Model sizes `json:"model"`
-	Tool  sizes `json:"tool"`
+	Turns int    `json:"turns"`
+	Text  string `json:"text"` // what payloads are made of: see filler
+	Model sizes  `json:"model"`
+	Tool  sizes  `json:"tool"`
 }
 
 // sizes are the average bytes of an activity's payloads.
@@ -64,18 +86,20 @@ func bareWorkflow(ctx workflow.Context, in bareInput) error {
 	for turn := 1; turn <= in.Turns; turn++ {
 		var out payload
 		ctx := bareOptions(ctx, 5*time.Minute+20*time.Second, 24*time.Hour, 5*time.Minute, fmt.Sprintf("turn %d, phase read", turn))
-		if err := workflow.ExecuteActivity(ctx, bareModel, sized(in.Model.Result, in.Model.Argument)).Get(ctx, &out); err != nil {
+		if err := workflow.ExecuteActivity(ctx, bareModel, sized(in.Text, 397*turn, in.Model.Result, in.Model.Argument)).Get(ctx, &out); err != nil {
 			return err
 		}
 		ctx = bareOptions(ctx, 2*time.Minute, time.Hour, time.Minute, fmt.Sprintf("step %d.1, look_up", turn))
-		if err := workflow.ExecuteActivity(ctx, bareTool, sized(in.Tool.Result, in.Tool.Argument)).Get(ctx, &out); err != nil {
+		if err := workflow.ExecuteActivity(ctx, bareTool, sized(in.Text, 397*turn, in.Tool.Result, in.Tool.Argument)).Get(ctx, &out); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func bareActivity(_ context.Context, p payload) (payload, error) { return sized(0, p.Answer), nil }
+func bareActivity(_ context.Context, p payload) (payload, error) {
+	return sized(p.Text, 0, 0, p.Answer), nil
+}
 
 // newBareWorker has the options of package worker.
 func newBareWorker(c client.Client) sdk.Worker {

@@ -16,6 +16,8 @@ import (
 
 // chain is what Temporal holds of a run, over all its continuations.
 type chain struct {
+	payload []byte // the last model call's argument
+
 	Events     int64
 	Bytes      int64
 	Runs       int
@@ -116,6 +118,9 @@ func (c *chain) scheduled(e *historypb.HistoryEvent) error {
 	c.types[e.GetEventId()] = kind
 	c.Activities[kind]++
 	c.Arguments[kind] += size(a.GetInput())
+	if kind == signals.ActivityCallModel {
+		c.payload = a.GetInput().GetPayloads()[0].GetData()
+	}
 	if kind == signals.ActivityRecord {
 		return nil
 	}

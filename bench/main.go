@@ -135,7 +135,7 @@ func (b *bench) compare(ctx context.Context, turns int) (runReport, error) {
 	if err != nil {
 		return out, err
 	}
-	like := bareInput{Model: first.chain.average("CallModel"), Tool: first.chain.average(ordinary + ".look_up")}
+	like := bareInput{Text: filler(first.chain.payload), Model: first.chain.average("CallModel"), Tool: first.chain.average(ordinary + ".look_up")}
 	out.BareLike = sizesBy{like.Model, like.Tool}
 	variants := []string{ordinary, bare}
 	if b.quick {

@@ -72,7 +72,7 @@ func TestLimits_NotMeasured(t *testing.T) {
 func TestSized(t *testing.T) {
 	for _, n := range []int{40, 1024} {
 		for _, answer := range []int{0, 7, 1024} {
-			j, err := json.Marshal(sized(answer, n))
+			j, err := json.Marshal(sized("some text, ", 5, answer, n))
 			require.NoError(t, err)
 			require.Len(t, j, n)
 		}
