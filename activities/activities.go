@@ -156,5 +156,5 @@ func (a *Activities) runner(t agent.Task) (tool.Runner, error) {
 }
 
 func toolResult(r tool.Result) signals.ToolResult {
-	return signals.ToolResult{Result: r.JSON, Whole: r.Whole, TooLarge: r.TooLarge}
+	return signals.ToolResult{Result: r.JSON, Whole: r.Whole, Unkept: r.Unkept}
 }

@@ -106,6 +106,9 @@ func toolError(err error) error {
 	case tool.FailedNotApplied:
 		return failed(signals.ErrNotApplied, f.Error(), f.Open)
 	case tool.FailedStore:
+		if code := agent.ErrorCode(f.Err); code == agent.CodeInvalid || code == agent.CodeConflict {
+			return failedForGood(signals.ErrInvalid, f.Error()) // the ledger will never take this claim
+		}
 		return failed(signals.ErrUnavailable, f.Error())
 	}
 	return failed(signals.ErrUnknown, f.Error(), true)
@@ -163,23 +166,11 @@ func (l ledger) Claim(ctx context.Context, t agent.Task) (tool.Row, error) {
 }
 
 func (l ledger) Settle(ctx context.Context, t agent.Task, s tool.Settlement) error {
-	o := store.Outcome{Status: store.EffectApplied, Result: s.Result.JSON, Whole: s.Result.Whole}
-	switch {
-	case s.Refused != "":
+	o := store.Outcome{Status: store.EffectApplied, Result: s.Result.Stored(), Whole: s.Result.Whole}
+	if s.Refused != "" {
 		o = store.Outcome{Status: store.EffectRefused, Reason: clip(s.Refused)}
-	case s.Result.TooLarge > 0:
-		j, err := agent.Encode(tooLarge{s.Result.TooLarge})
-		if err != nil {
-			return err
-		}
-		o.Result = j
 	}
 	return l.store.Settle(ctx, l.ref.Tenant, t.Key, o)
-}
-
-// tooLarge stands in the ledger for a result that was not kept.
-type tooLarge struct {
-	Bytes int `json:"interlock_too_large"`
 }
 
 func (l ledger) Unknown(ctx context.Context, t agent.Task, reason string) error {
@@ -208,15 +199,10 @@ func rowOf(e store.Effect) tool.Row {
 	case store.EffectRefused:
 		row.Settled = &tool.Settlement{Refused: e.Reason}
 	case store.EffectApplied:
-		row.Settled = &tool.Settlement{Result: tool.Result{JSON: e.Result, Whole: e.Whole}}
-		if large, err := largeDecoder.Decode(e.Result); err == nil && large.Bytes > 0 {
-			row.Settled.Result = tool.Result{TooLarge: large.Bytes}
-		}
+		row.Settled = &tool.Settlement{Result: tool.FromStored(e.Result, e.Whole)}
 	}
 	return row
 }
-
-var largeDecoder = agent.NewDecoder[tooLarge]()
 
 // Registered is what an activity of a given type runs; for workers.
 func (a *Activities) Registered() map[string]any {

@@ -11,7 +11,7 @@ func (m *Machine) stepFinished(in StepFinished) {
 	if s == nil || s.Status != StepRunning {
 		return
 	}
-	m.finish(s, in.Result, in.Whole, in.TooLarge, "")
+	m.finish(s, in.Result, in.Whole, in.Unkept, "")
 }
 
 // effectStands settles a step whose effect happened in an earlier branch: its
@@ -22,12 +22,12 @@ func (m *Machine) effectStands(in EffectStands) {
 		return
 	}
 	m.emit(EventGateClosed, s.ID, GateClosedData{Gate: s.ID, Status: GateVoid, Reason: "it has happened already, before the run was reset"})
-	m.finish(s, in.Result, in.Whole, in.TooLarge, "it had happened before the run was reset")
+	m.finish(s, in.Result, in.Whole, in.Unkept, "it had happened before the run was reset")
 }
 
-func (m *Machine) finish(s *Step, result JSON, whole *Blob, tooLarge int, stood string) {
+func (m *Machine) finish(s *Step, result JSON, whole *Blob, unkept string, stood string) {
 	id, t := s.ID, m.def.tools[s.Tool]
-	state, err := m.committed(s, result, tooLarge)
+	state, err := m.committed(s, result, unkept)
 	m.emit(EventStepDone, id, StepDoneData{Result: result, Whole: whole, Stood: stood != "", Reason: stood, Uncommitted: err != nil})
 	if err != nil {
 		m.emit(EventCommitRefused, id, CommitRefusedData{Reason: clip(err.Error(), reasonLimit)})
@@ -37,8 +37,11 @@ func (m *Machine) finish(s *Step, result JSON, whole *Blob, tooLarge int, stood 
 }
 
 // committed is the state that the tool's Commit makes of a result.
-func (m *Machine) committed(s *Step, result JSON, tooLarge int) (JSON, error) {
-	if size := max(tooLarge, len(result)); size > m.run.Limits.Result {
+func (m *Machine) committed(s *Step, result JSON, unkept string) (JSON, error) {
+	if unkept != "" {
+		return nil, Errorf(CodeInvalid, "%s", unkept)
+	}
+	if size := len(result); size > m.run.Limits.Result {
 		return nil, Errorf(CodeInvalid, "result_too_large: %d bytes, the limit is %d; the tool must name Keep", size, m.run.Limits.Result)
 	}
 	state, err := m.def.tools[s.Tool].commit(m.run.State, s.Args, result)

@@ -54,9 +54,9 @@ type StepFinished struct {
 	Step   string
 	Result JSON
 	Whole  *Blob // set where Result is what Keep made of it
-	// TooLarge is the result's size where it is beyond the limit and the tool
-	// names no Keep: Result is empty then.
-	TooLarge int
+	// Unkept says why Result is empty although the step happened: it is too large
+	// and the tool names no Keep, or it is no JSON that is accepted.
+	Unkept string
 }
 
 // StepNotApplied says that the step failed and nothing happened.
@@ -74,10 +74,10 @@ type StepStopped struct{ Step string }
 // EffectStands says that the effect of a step that waits at its gate has
 // happened already, in an earlier branch of the run.
 type EffectStands struct {
-	Step     string
-	Result   JSON
-	Whole    *Blob
-	TooLarge int // see StepFinished
+	Step   string
+	Result JSON
+	Whole  *Blob
+	Unkept string // see StepFinished
 }
 
 // VerdictGiven is a person's decision.

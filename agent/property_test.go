@@ -317,7 +317,7 @@ func (w *watcher) finishStep() {
 		w.step(agent.StepUnknown{Step: id, Reason: "lost"})
 	case 3:
 		w.done[task.Key] = true
-		w.step(agent.StepFinished{Step: id, TooLarge: 1 << 20})
+		w.step(agent.StepFinished{Step: id, Unkept: "result_too_large"})
 	default:
 		w.done[task.Key] = true
 		result := `{"id":"r"}`

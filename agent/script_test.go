@@ -151,7 +151,7 @@ func (d *driver) do(lines []string) string {
 	case "done":
 		return d.step(agent.StepFinished{Step: arg(0), Result: agent.JSON(after(1))})
 	case "large":
-		return d.step(agent.StepFinished{Step: arg(0), TooLarge: 3 << 20})
+		return d.step(agent.StepFinished{Step: arg(0), Unkept: "result_too_large: 3145728 bytes"})
 	case "failed":
 		return d.step(agent.StepNotApplied{Step: arg(0), Reason: arg(1)})
 	case "refused":

@@ -98,9 +98,9 @@ type ToolOutput struct {
 
 // ToolResult is a tool's result as a run gets it.
 type ToolResult struct {
-	Result   agent.JSON  `json:"result,omitempty"`
-	Whole    *agent.Blob `json:"whole,omitempty"`
-	TooLarge int         `json:"too_large,omitempty"`
+	Result agent.JSON  `json:"result,omitempty"`
+	Whole  *agent.Blob `json:"whole,omitempty"`
+	Unkept string      `json:"unkept,omitempty"` // why there is no result, although it happened
 }
 
 // QuickActivity is the local activity of a quick tool.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"interlock/agent"
 )
@@ -48,30 +49,42 @@ func firstLines(b []byte, n int) []byte {
 }
 
 // result is what the run gets of R: itself, or what Keep makes of it while the
-// whole goes to the blob store, or its size where it is too large.
+// whole goes to the blob store, or why neither can be kept. Its error is the
+// blob store's.
 func (t *Tool[S, A, R]) result(ctx context.Context, r R, limit int, p Ports) (Result, error) {
 	whole, err := agent.Encode(r)
 	if err != nil {
-		return Result{}, fmt.Errorf("result: %w", err)
+		return Result{Unkept: "the result is no JSON that is accepted: " + text(err.Error())}, nil
 	}
 	if limit <= 0 || len(whole) <= limit {
 		return Result{JSON: whole}, nil
 	}
+	tooLarge := func(bytes int, what string) (Result, error) {
+		return Result{Unkept: fmt.Sprintf("result_too_large: %d bytes, the limit is %d; %s", bytes, limit, what)}, nil
+	}
 	if t.keep == nil {
-		return Result{TooLarge: len(whole)}, nil
+		return tooLarge(len(whole), "the tool must name Keep")
 	}
 	kept, err := t.kept(r)
 	if err != nil {
-		return Result{}, err
+		return Result{Unkept: text(err.Error())}, nil
 	}
 	if len(kept) > limit {
-		return Result{TooLarge: len(kept)}, nil
+		return tooLarge(len(kept), "Keep must keep less")
 	}
 	blob, err := p.Keep(ctx, whole)
 	if err != nil {
 		return Result{}, fmt.Errorf("result of %d bytes: %w", len(whole), err)
 	}
 	return Result{JSON: kept, Whole: &blob}, nil
+}
+
+// text is what every store takes of an error's text.
+func text(s string) string {
+	if len(s) > 1000 {
+		s = s[:1000]
+	}
+	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
 }
 
 func (t *Tool[S, A, R]) kept(r R) (j agent.JSON, err error) {

@@ -69,9 +69,33 @@ type Settlement struct {
 type Result struct {
 	JSON  agent.JSON
 	Whole *agent.Blob // where JSON is what Keep made of it
-	// TooLarge is the result's size where it is beyond the task's limit and the
-	// tool names no Keep: JSON is empty then. The effect has happened.
-	TooLarge int
+	// Unkept says why there is no JSON although the effect has happened: it is too
+	// large and the tool names no Keep, or it has no JSON that is accepted.
+	Unkept string
+}
+
+// unkept stands in a ledger for a result that was not kept.
+type unkept struct {
+	Why string `json:"interlock_unkept"`
+}
+
+var unkeptDecoder = agent.NewDecoder[unkept]()
+
+// Stored is what a ledger keeps of the result's JSON.
+func (r Result) Stored() agent.JSON {
+	if r.Unkept == "" {
+		return r.JSON
+	}
+	j, _ := agent.Encode(unkept{r.Unkept}) // a text always encodes
+	return j
+}
+
+// FromStored is the result that Stored came of.
+func FromStored(j agent.JSON, whole *agent.Blob) Result {
+	if u, err := unkeptDecoder.Decode(j); err == nil && u.Why != "" {
+		return Result{Unkept: u.Why}
+	}
+	return Result{JSON: j, Whole: whole}
 }
 
 // Failure is why an attempt gave no result.

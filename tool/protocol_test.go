@@ -226,7 +226,7 @@ func TestReadOnly(t *testing.T) {
 	require.Equal(t, tool.FailedNotApplied, kind)
 	r, err := attempt("3")
 	require.NoError(t, err)
-	require.Greater(t, r.TooLarge, 500)
+	require.Contains(t, r.Unkept, "result_too_large: 5")
 	require.Empty(t, r.JSON)
 }
 
@@ -331,4 +331,48 @@ func TestTransactional(t *testing.T) {
 		require.Less(t, time.Since(began), 10*time.Second)
 		require.Equal(t, 2, payments())
 	})
+}
+
+// A result that is no JSON a store takes must not make the effect happen again.
+func TestResultsThatCannotBeKept(t *testing.T) {
+	ctx := context.Background()
+	commit := func(*state, args, result) error { return nil }
+	ran := 0
+	kt := tool.Keyed("t", func(context.Context, tool.Key, args) (result, error) { ran++; return result{Text: "a\x00b"}, nil }, commit)
+	p := tool.Ports{Ledger: newMemory()}
+	for range 2 {
+		r, err := kt.Attempt(ctx, task, p)
+		require.NoError(t, err)
+		require.Contains(t, r.Unkept, "U+0000")
+		require.Empty(t, r.JSON)
+	}
+	require.Equal(t, 1, ran)
+
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "product.db")+"?_pragma=busy_timeout(3000)&_txlock=immediate")
+	require.NoError(t, err)
+	defer db.Close()
+	ran = 0
+	tt := tool.Transactional("t", db, func(context.Context, *sql.Tx, args) (result, error) { ran++; return result{Text: "a\x00b"}, nil }, commit)
+	for range 2 {
+		r, err := tt.Attempt(ctx, task, tool.Ports{})
+		require.NoError(t, err)
+		require.Contains(t, r.Unkept, "U+0000")
+	}
+	require.Equal(t, 1, ran)
+	stored := tool.Result{Unkept: "why"}
+	require.Equal(t, stored, tool.FromStored(stored.Stored(), nil))
+	plain := tool.Result{JSON: agent.JSON(`{"interlock":1}`)}
+	require.Equal(t, plain, tool.FromStored(plain.Stored(), nil))
+}
+
+func TestCallerOf(t *testing.T) {
+	var seen tool.Caller
+	rt := tool.ReadOnly("t", func(ctx context.Context, _ args) (result, error) { seen = tool.CallerOf(ctx); return result{}, nil },
+		func(*state, args, result) error { return nil })
+	tk := task
+	tk.User = "c-017"
+	_, err := rt.Attempt(context.Background(), tk, tool.Ports{})
+	require.NoError(t, err)
+	require.Equal(t, tool.Caller{Tenant: "acme", User: "c-017", Step: "1.1"}, seen)
+	require.Zero(t, tool.CallerOf(context.Background()))
 }

@@ -70,12 +70,12 @@ func (t *Tool[S, A, R]) transactional(ctx context.Context, task agent.Task, args
 	if err != nil {
 		return Result{}, rolledBack("result", err)
 	}
-	ref, size := "", out.TooLarge
+	ref, size := "", 0
 	if out.Whole != nil {
 		ref, size = out.Whole.Ref, out.Whole.Bytes
 	}
 	if _, err := tx.ExecContext(bounded, `UPDATE interlock_effects SET result = $1, whole_ref = $2, whole_size = $3 WHERE tenant = $4 AND key = $5`,
-		string(out.JSON), ref, size, task.Tenant, task.Key); err != nil {
+		string(out.Stored()), ref, size, task.Tenant, task.Key); err != nil {
 		return Result{}, rolledBack("settle", err)
 	}
 	if err := tx.Commit(); err != nil {
@@ -97,7 +97,7 @@ func (t *Tool[S, A, R]) refuse(ctx context.Context, task agent.Task, cause error
 	done, cancel := after(ctx)
 	defer cancel()
 	_, err := t.db.ExecContext(done, `INSERT INTO interlock_effects (tenant, key, scope, tool, step, args, at, refused) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		task.Tenant, task.Key, task.Scope, task.Tool, task.Step, string(task.Args), time.Now().UTC().Format(time.RFC3339Nano), cause.Error())
+		task.Tenant, task.Key, task.Scope, task.Tool, task.Step, string(task.Args), time.Now().UTC().Format(time.RFC3339Nano), text(cause.Error()))
 	if err != nil {
 		return rolledBack("refusal", errors.Join(cause, err))
 	}
@@ -135,14 +135,11 @@ func (t *Tool[S, A, R]) standingInTx(ctx context.Context, task agent.Task) (Resu
 	case refused != "":
 		return Result{}, false, &Failure{Kind: FailedRefused, Err: errors.New(refused)}
 	}
-	out := Result{JSON: agent.JSON(result)}
-	switch {
-	case ref != "":
-		out.Whole = &agent.Blob{Ref: ref, Bytes: size}
-	case size > 0:
-		out.TooLarge = size
+	var whole *agent.Blob
+	if ref != "" {
+		whole = &agent.Blob{Ref: ref, Bytes: size}
 	}
-	return out, true, nil
+	return FromStored(agent.JSON(result), whole), true, nil
 }
 
 // install makes the table once a process; a failure is tried again next time.

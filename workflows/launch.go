@@ -137,7 +137,7 @@ func (l *loop) runQuick(ctx workflow.Context, task agent.Task, info agent.ToolIn
 func summary(t agent.Task) string { return fmt.Sprintf("step %s, %s", t.Step, t.Tool) }
 
 func (l *loop) finished(task agent.Task, r signals.ToolResult) {
-	l.inbox.push(agent.StepFinished{Step: task.Step, Result: r.Result, Whole: r.Whole, TooLarge: r.TooLarge}, "")
+	l.inbox.push(agent.StepFinished{Step: task.Step, Result: r.Result, Whole: r.Whole, Unkept: r.Unkept}, "")
 }
 
 // ordinary runs a tool as an activity and tells the machine how it ended.

@@ -159,7 +159,7 @@ func (l *loop) ride() signals.Ride {
 func (l *loop) carried(c signals.Carried) {
 	l.machine.Ack(c.Acked)
 	for _, s := range c.Standing {
-		l.inbox.push(agent.EffectStands{Step: s.Step, Result: s.Result, Whole: s.Whole, TooLarge: s.TooLarge}, "")
+		l.inbox.push(agent.EffectStands{Step: s.Step, Result: s.Result, Whole: s.Whole, Unkept: s.Unkept}, "")
 	}
 }
 
