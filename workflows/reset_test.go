@@ -52,6 +52,15 @@ func tasks(events []*history.HistoryEvent) (out []int64) {
 	return out
 }
 
+// recording are the tasks from which on a run still has something to record.
+func recording(events []*history.HistoryEvent) []int64 {
+	last := int64(0)
+	for _, e := range events {
+		last = max(last, e.GetActivityTaskScheduledEventAttributes().GetWorkflowTaskCompletedEventId())
+	}
+	return slices.DeleteFunc(tasks(events), func(task int64) bool { return task > last })
+}
+
 func (w *world) approved(address string) (first string, events []*history.HistoryEvent) {
 	w.t.Helper()
 	w.decide(address, w.toGate(address), agent.Approve, "")
@@ -127,8 +136,13 @@ func TestReset_ToEveryTask(t *testing.T) {
 	}
 	// Of the first run, from its end to its beginning: there all messages come
 	// again at once.
-	all := tasks(events)
-	for _, task := range slices.Backward(all) {
+	all, forward := tasks(events), recording(events)
+	backward := slices.Clone(all)
+	slices.Reverse(backward)
+	// Then towards its end again: each goes on with events that the reset before
+	// it superseded. A task that leaves nothing to record cannot tell the journal
+	// so, and is left out.
+	for _, task := range append(backward, forward...) {
 		w.reset(address, first, task)
 		require.Equal(t, "done", w.drive(address).Phase)
 		requireOnce("after a reset of the first run to event", int(task))
@@ -143,7 +157,7 @@ func TestReset_ToEveryTask(t *testing.T) {
 	}
 	branches, err := w.store.Branches(w.ctx, "acme", address)
 	require.NoError(t, err)
-	require.Greater(t, len(branches), len(all))
+	require.Greater(t, len(branches), len(all)+len(forward))
 }
 
 // What a person rejected did not happen: after a reset it is decided anew.

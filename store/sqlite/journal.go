@@ -96,14 +96,7 @@ func (a *appending) run(ctx context.Context) error {
 		_, err := a.exec(ctx, touchRun, a.ref.Tenant, a.ref.Address)
 		return err
 	}
-	for known < len(a.batch.Events) {
-		n := min(len(a.batch.Events)-known, len(insertEvents))
-		if err := a.insert(ctx, known, n); err != nil {
-			return err
-		}
-		known += n
-	}
-	return nil
+	return a.insert(ctx, a.batch.Events[known:], a.hashes[known:])
 }
 
 // insertEvents inserts 1, 2, … events by one statement: a batch has a handful.
@@ -114,20 +107,24 @@ var insertEvents = func() (out [8]string) {
 	return out
 }()
 
-func (a *appending) insert(ctx context.Context, from, n int) error {
-	args := make([]any, 0, 12*n)
-	for i := from; i < from+n; i++ {
-		e := a.batch.Events[i]
-		args = append(args, a.ref.Tenant, a.ref.Address, e.Seq, a.ref.Branch, micros(e.At), string(e.Type),
-			e.V, e.Turn, e.Step, e.TraceID, e.Data.String(), a.hashes[i])
-	}
-	if _, err := a.exec(ctx, insertEvents[n-1], args...); err != nil {
-		return err
-	}
-	for i := from; i < from+n; i++ {
-		if err := a.projectGate(ctx, a.batch.Events[i]); err != nil {
+// insert appends events as our branch's, and brings the gates to what they say.
+func (a *appending) insert(ctx context.Context, events []agent.Event, hashes []string) error {
+	for len(events) > 0 {
+		n := min(len(events), len(insertEvents))
+		args := make([]any, 0, 12*n)
+		for i, e := range events[:n] {
+			args = append(args, a.ref.Tenant, a.ref.Address, e.Seq, a.ref.Branch, micros(e.At), string(e.Type),
+				e.V, e.Turn, e.Step, e.TraceID, e.Data.String(), hashes[i])
+		}
+		if _, err := a.exec(ctx, insertEvents[n-1], args...); err != nil {
 			return err
 		}
+		for _, e := range events[:n] {
+			if err := a.projectGate(ctx, e); err != nil {
+				return err
+			}
+		}
+		events, hashes = events[n:], hashes[n:]
 	}
 	return nil
 }
@@ -139,10 +136,6 @@ func (a *appending) admit() error {
 	}
 	if a.head.supersededBy != "" {
 		return a.superseded(a.head.supersededBy)
-	}
-	if a.batch.First > a.head.seq+1 {
-		return a.diverged(a.batch.First, "the journal of %s ends at event %d and the batch begins at event %d (%s): what is between was never recorded",
-			a.ref.Address, a.head.seq, a.batch.First, a.batch.Events[0].Type)
 	}
 	return nil
 }
@@ -167,36 +160,27 @@ func (a *appending) otherChain() error {
 // compare walks over the events that the journal has a row for, and counts
 // those that stand with the same content. The rest are to be appended; where
 // one stands with other content, it and the tail behind it are superseded.
+// Where the batch follows another history than the one that stands, that one is
+// revived first.
 func (a *appending) compare(ctx context.Context) (known int, err error) {
-	before := "" // before the first event of all
-	if a.batch.First == a.head.seq+1 {
-		before = a.head.hash
-		return 0, a.follows(before, "")
-	}
-	rows, err := a.rows(ctx, selectStanding, a.ref.Tenant, a.ref.Address, a.batch.First-1, a.batch.Last())
+	standing, err := a.standing(ctx)
 	if err != nil {
 		return 0, err
 	}
-	var standing []standingEvent
-	if err := each(rows, func(r row) error {
-		var e standingEvent
-		defer func() { standing = append(standing, e) }()
-		return r.Scan(&e.seq, &e.hash, &e.branch, &e.kind)
-	}); err != nil {
-		return 0, err
+	if refusal := a.follows(standing); refusal != nil {
+		return 0, a.revive(ctx, refusal)
 	}
-	last := ""
-	if a.batch.First > 1 {
-		before, last = standing[0].hash, standing[0].kind
+	if len(standing) > 0 && standing[0].seq < a.batch.First {
 		standing = standing[1:]
 	}
-	if err := a.follows(before, last); err != nil {
-		return 0, err
-	}
 	for i, e := range standing {
-		if e.hash != a.hashes[i] {
-			return i, a.supersede(ctx, e, a.batch.Events[i])
+		if e.hash == a.hashes[i] {
+			continue
 		}
+		offered := a.batch.Events[i]
+		return i, a.supersede(ctx, e, a.diverged(e.seq,
+			"event %d stands in the journal as %s (chain %s), and the run now has %s (chain %s): its code decided otherwise than before",
+			e.seq, e.kind, short(e.hash), offered.Type, short(a.hashes[i])))
 	}
 	return len(standing), nil
 }
@@ -208,8 +192,37 @@ type standingEvent struct {
 	kind         string
 }
 
+// standing are the live rows from the one before the batch to the batch's last.
+func (a *appending) standing(ctx context.Context) (standing []standingEvent, err error) {
+	switch {
+	case a.batch.First > a.head.seq+1 || a.head.seq == 0:
+		return nil, nil
+	case a.batch.First == a.head.seq+1:
+		return []standingEvent{{seq: a.head.seq, hash: a.head.hash}}, nil
+	}
+	rows, err := a.rows(ctx, selectStanding, a.ref.Tenant, a.ref.Address, a.batch.First-1, a.batch.Last())
+	if err != nil {
+		return nil, err
+	}
+	err = each(rows, func(r row) error {
+		var e standingEvent
+		err := r.Scan(&e.seq, &e.hash, &e.branch, &e.kind)
+		standing = append(standing, e)
+		return err
+	})
+	return standing, err
+}
+
 // follows refuses a batch that continues another history than the journal's.
-func (a *appending) follows(before, kind string) error {
+func (a *appending) follows(standing []standingEvent) error {
+	if a.batch.First > a.head.seq+1 {
+		return a.diverged(a.batch.First, "the journal of %s ends at event %d and the batch begins at event %d (%s): what is between was never recorded",
+			a.ref.Address, a.head.seq, a.batch.First, a.batch.Events[0].Type)
+	}
+	before, kind := "", ""
+	if a.batch.First > 1 {
+		before, kind = standing[0].hash, standing[0].kind
+	}
 	if a.batch.Before == before {
 		return nil
 	}
@@ -222,16 +235,16 @@ func (a *appending) follows(before, kind string) error {
 
 // supersede makes room for an event that differs from the one that stands. A
 // branch can do that only before it has written anything: later its own rows
-// are part of what stands, or show that the other branch is the newer one.
-func (a *appending) supersede(ctx context.Context, stands standingEvent, offered agent.Event) error {
+// are part of what stands, which is diverged, or show that the other branch is
+// the newer one.
+func (a *appending) supersede(ctx context.Context, stands standingEvent, diverged error) error {
 	var own int64
 	if err := a.row(ctx, selectOwnLast, a.ref.Tenant, a.ref.Address, a.ref.Branch).Scan(&own); err != nil {
 		return err
 	}
 	switch {
 	case own >= stands.seq:
-		return a.diverged(stands.seq, "event %d stands in the journal as %s (chain %s), and the run now has %s (chain %s): its code decided otherwise than before",
-			stands.seq, stands.kind, short(stands.hash), offered.Type, short(a.hashes[stands.seq-a.batch.First]))
+		return diverged
 	case own > 0:
 		return a.superseded(stands.branch)
 	}

@@ -42,21 +42,32 @@ func (a *appending) project(ctx context.Context, known int) error {
 	if a.batch.Last() < a.head.seq && nothingNew || nothingNew && h == a.head.run {
 		return nil
 	}
-	seq, hash, at := a.batch.Last(), a.hashes[last], a.batch.Events[last].At
-	ended := sql.NullInt64{Int64: micros(at), Valid: h.Status.Ended()}
-	if a.batch.First > 1 || known > 0 {
-		_, err := a.exec(ctx, updateRun, seq, hash, string(h.Status), h.Reason, h.Phase, h.Turn, micros(at), ended,
-			a.ref.Tenant, a.ref.Address)
-		return err
+	if a.batch.First == 1 && known == 0 {
+		return a.writeRun(ctx, a.batch.Events[0])
 	}
-	start := a.batch.Events[0]
+	at, ended := a.end()
+	_, err := a.exec(ctx, updateRun, a.batch.Last(), a.hashes[last], string(h.Status), h.Reason, h.Phase, h.Turn, at, ended,
+		a.ref.Tenant, a.ref.Address)
+	return err
+}
+
+// writeRun makes the run's row from its start and from where the batch ends.
+func (a *appending) writeRun(ctx context.Context, start agent.Event) error {
 	d, err := startedData(start)
 	if err != nil {
 		return err
 	}
+	h := a.batch.Head
+	at, ended := a.end()
 	_, err = a.exec(ctx, insertRun, a.ref.Tenant, a.ref.Address, a.ref.FirstRunID, d.Agent, d.Version, d.Key, d.User, d.BodyDigest,
-		seq, hash, string(h.Status), h.Reason, h.Phase, h.Turn, micros(start.At), micros(at), ended)
+		a.batch.Last(), a.hashes[len(a.hashes)-1], string(h.Status), h.Reason, h.Phase, h.Turn, micros(start.At), at, ended)
 	return err
+}
+
+// end is when the batch's last event was, and when the run ended if it has.
+func (a *appending) end() (at int64, ended sql.NullInt64) {
+	at = micros(a.batch.Events[len(a.batch.Events)-1].At)
+	return at, sql.NullInt64{Int64: at, Valid: a.batch.Head.Status.Ended()}
 }
 
 // projectGate brings a gate's row to what the event says.

@@ -3,7 +3,7 @@ package sqlite
 // writeStatements are all statements that run inside a write, the queries
 // among them included.
 var writeStatements = append([]string{
-	selectHead, selectStanding, selectOwnLast, supersedeTail,
+	selectHead, selectStanding, selectOwnLast, selectVersions, supersedeTail,
 	insertRun, updateRun, touchRun,
 	insertGate, selectGate, updateGate, deleteGates, selectReopened,
 	selectEffect, insertEffect, countAttempt, settleEffect, markUnknown, releaseEffect,

@@ -1,0 +1,131 @@
+package store
+
+import (
+	"bytes"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"interlock/agent"
+)
+
+// What is here needs no database. Every driver asks it first, so that all of
+// them refuse the same input alike, as invalid.
+
+// CheckAppend refuses what no journal takes: events out of sequence or of
+// another tenant, times finer than microseconds, data that is not canonical
+// JSON, a run whose first event is not its start. It returns the hash of the
+// chain at each event.
+func CheckAppend(ref RunRef, b agent.Batch) (hashes []string, err error) {
+	if err := CheckNamed("tenant", ref.Tenant, "address", ref.Address, "first run id", ref.FirstRunID, "branch", ref.Branch); err != nil {
+		return nil, err
+	}
+	if err := CheckText("status", string(b.Head.Status), "reason", b.Head.Reason, "phase", b.Head.Phase); err != nil {
+		return nil, err
+	}
+	before := b.Before
+	for i, e := range b.Events {
+		started := e.Type == agent.EventStarted
+		switch {
+		case b.First < 1 || e.Seq != b.First+int64(i):
+			return nil, agent.Errorf(agent.CodeInvalid, "event %d stands where event %d should, in a batch from %d", e.Seq, b.First+int64(i), b.First)
+		case e.Tenant != ref.Tenant:
+			return nil, agent.Errorf(agent.CodeInvalid, "event %d is of tenant %q, the run of %q", e.Seq, e.Tenant, ref.Tenant)
+		case started != (e.Seq == 1):
+			return nil, agent.Errorf(agent.CodeInvalid, "event %d is %s: the first event of a run, and no other, is %s", e.Seq, e.Type, agent.EventStarted)
+		case !e.At.Equal(e.At.Truncate(time.Microsecond)):
+			return nil, agent.Errorf(agent.CodeInvalid, "event %d has a time finer than microseconds", e.Seq)
+		}
+		if err := CheckText("type", string(e.Type), "step", e.Step, "trace id", e.TraceID); err != nil {
+			return nil, agent.Errorf(agent.CodeInvalid, "event %d: %w", e.Seq, err)
+		}
+		if err := checkJSON("data", e.Data); err != nil {
+			return nil, agent.Errorf(agent.CodeInvalid, "event %d: %w", e.Seq, err)
+		}
+		before = e.Chain(before)
+		hashes = append(hashes, before)
+	}
+	return hashes, nil
+}
+
+// Check refuses a claim that no ledger takes.
+func (c Claim) Check() error {
+	if err := CheckNamed("tenant", c.Tenant, "key", c.Key, "address", c.Address, "tool", c.Tool); err != nil {
+		return err
+	}
+	if err := CheckText("scope", c.Scope, "agent", c.Agent, "effect", string(c.Kind), "step", c.Step); err != nil {
+		return err
+	}
+	return checkJSON("arguments", c.Args)
+}
+
+// Check refuses an outcome that no ledger takes.
+func (o Outcome) Check() error {
+	if o.Status != EffectApplied && o.Status != EffectRefused {
+		return agent.Errorf(agent.CodeInvalid, "an effect cannot be settled as %q: %s and %s are outcomes", o.Status, EffectApplied, EffectRefused)
+	}
+	if o.Whole != nil {
+		if err := CheckText("blob", o.Whole.Ref); err != nil {
+			return err
+		}
+	}
+	if err := CheckText("reason", o.Reason); err != nil {
+		return err
+	}
+	return checkJSON("result", o.Result)
+}
+
+// Equal reports whether two outcomes say the same.
+func (o Outcome) Equal(other Outcome) bool {
+	sameWhole := o.Whole == other.Whole || o.Whole != nil && other.Whole != nil && *o.Whole == *other.Whole
+	return sameWhole && o.Status == other.Status && o.Reason == other.Reason && o.Result.Equal(other.Result)
+}
+
+// Check refuses a model call that no store takes.
+func (m ModelCall) Check() error {
+	if err := CheckNamed("tenant", m.Tenant, "key", m.Key, "address", m.Address); err != nil {
+		return err
+	}
+	if err := CheckText("model", m.Model, "instructions", m.Instructions); err != nil {
+		return err
+	}
+	return checkJSON("answer", m.Answer)
+}
+
+// CheckText refuses text that not every database holds: U+0000 and invalid
+// UTF-8. Its arguments are pairs of a name and a text.
+func CheckText(pairs ...string) error {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if strings.ContainsRune(pairs[i+1], 0) {
+			return agent.Errorf(agent.CodeInvalid, "%s holds the character U+0000, which is not allowed", pairs[i])
+		}
+		if !utf8.ValidString(pairs[i+1]) {
+			return agent.Errorf(agent.CodeInvalid, "%s is not valid UTF-8", pairs[i])
+		}
+	}
+	return nil
+}
+
+// CheckNamed is CheckText for texts that may not be empty.
+func CheckNamed(pairs ...string) error {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] == "" {
+			return agent.Errorf(agent.CodeInvalid, "the %s is missing", pairs[i])
+		}
+	}
+	return CheckText(pairs...)
+}
+
+func checkJSON(what string, j agent.JSON) error {
+	if len(j) == 0 {
+		return nil
+	}
+	c, err := agent.Encode(j)
+	if err != nil {
+		return agent.Errorf(agent.CodeInvalid, "%s: %w", what, err)
+	}
+	if !bytes.Equal(c, j) {
+		return agent.Errorf(agent.CodeInvalid, "%s: the JSON is not canonical; it would not be read back byte for byte", what)
+	}
+	return nil
+}
