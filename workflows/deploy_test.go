@@ -33,7 +33,7 @@ func TestDeploy_MendedGuard(t *testing.T) {
 	address := w.start("k")
 	w.say(address, "pay and end")
 	eventually(t, "the task fails", func() bool {
-		d, err := temporalClient.DescribeWorkflowExecution(w.ctx, address, "")
+		d, err := describe(w.ctx, address)
 		return err == nil && d.GetPendingWorkflowTask().GetAttempt() > 1
 	})
 	m := signals.Message{ID: "second", Principal: customer, Text: "hello?"}

@@ -110,7 +110,7 @@ func TestSignals_Unreadable(t *testing.T) {
 func (w *world) quiet(address string) (length int) {
 	w.t.Helper()
 	eventually(w.t, "the run is quiet", func() bool {
-		d, err := temporalClient.DescribeWorkflowExecution(w.ctx, address, "")
+		d, err := describe(w.ctx, address)
 		length = int(d.GetWorkflowExecutionInfo().GetHistoryLength())
 		return err == nil && len(d.GetPendingActivities()) == 0 && d.GetPendingWorkflowTask() == nil
 	})

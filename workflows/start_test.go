@@ -195,7 +195,7 @@ func (w *world) forget(address string) {
 		Namespace: client.DefaultNamespace, WorkflowExecution: &common.WorkflowExecution{WorkflowId: address}})
 	require.NoError(w.t, err)
 	eventually(w.t, "Temporal forgets the run", func() bool {
-		_, err := temporalClient.DescribeWorkflowExecution(w.ctx, address, "")
+		_, err := describe(w.ctx, address)
 		return err != nil
 	})
 }

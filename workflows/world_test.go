@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 	sdk "go.temporal.io/sdk/worker"
@@ -328,9 +329,18 @@ func (w *world) status(address string) enums.WorkflowExecutionStatus {
 
 func (w *world) runID(address string) string { return w.describe(address).WorkflowExecution.RunID }
 
+// describe is what Temporal says of a run.
+func describe(ctx context.Context, address string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	d, err := temporalClient.DescribeWorkflow(ctx, address, "")
+	if err != nil {
+		return nil, err
+	}
+	return d.RawResponse, nil
+}
+
 // failures are those of the activities that the run waits for.
 func (w *world) failures(address string) string {
-	d, err := temporalClient.DescribeWorkflowExecution(w.ctx, address, "")
+	d, err := describe(w.ctx, address)
 	require.NoError(w.t, err)
 	var out []string
 	for _, a := range d.GetPendingActivities() {
