@@ -29,7 +29,7 @@ func (m *Machine) view() View {
 	for _, t := range r.Turns {
 		v.Turns = append(v.Turns, m.viewTurn(t))
 	}
-	if len(mustEncode(v)) <= r.Limits.View {
+	if v.roughly() < r.Limits.View/2 || len(mustEncode(v)) <= r.Limits.View {
 		return v // as it is nearly always
 	}
 	v.Turns = nil
@@ -250,3 +250,41 @@ func (t *ViewTurn) shorten(room int, answered bool) {
 		left -= len(it.Result) + len(it.Part)
 	}
 }
+
+// roughly is at least half of the view's size, without encoding it: most views
+// are far from the limit.
+func (v View) roughly() int {
+	n := 1000 + len(v.State) + 200*(len(v.Provenance)+len(v.Rulings)+len(v.Waiting))
+	for _, f := range v.Facts {
+		n += len(f.Quote) + 60
+	}
+	for _, r := range v.Rulings {
+		n += len(r.Title) + len(r.Reason)
+	}
+	for _, g := range v.Waiting {
+		n += len(g.Title)
+	}
+	for _, f := range sortedKeys(v.Provenance) {
+		n += len(v.Provenance[f].Confirmed)
+	}
+	for _, t := range v.Turns {
+		n += t.roughly()
+	}
+	return n
+}
+
+func (t ViewTurn) roughly() int {
+	n := 100 + len(t.Text) + len(t.Cut) + len(t.Opaque)
+	for _, it := range t.Opening {
+		n += len(it.Text) + 120
+	}
+	for _, c := range t.Calls {
+		n += len(c.Args) + 120 + c.Answer.roughly()
+	}
+	for _, it := range t.Results {
+		n += it.roughly()
+	}
+	return n
+}
+
+func (i ViewItem) roughly() int { return 120 + len(i.Text) + len(i.Result) + len(i.Part) }

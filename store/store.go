@@ -172,7 +172,7 @@ type ModelCalls interface {
 // ModelCall is one answer of a provider.
 type ModelCall struct {
 	Tenant       string
-	Key          string // hex digest of branch, turn and view
+	Key          string // hex digest of address, branch and turn
 	Address      string
 	Turn         int
 	Model        string
