@@ -12,7 +12,7 @@ const (
   request_bytes, answer, at`
 	insertModelCall = `INSERT INTO model_calls (` + modelCallColumns + `, nth)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
-  1 + (SELECT coalesce(max(nth), 0) FROM model_calls WHERE tenant = ?1 AND key = ?2))`
+  1 + (SELECT coalesce(max(nth), 0) FROM model_calls WHERE tenant = ?1 AND key = ?2)) RETURNING nth`
 	selectModelCall = `SELECT ` + modelCallColumns + ` FROM model_calls WHERE tenant = ? AND key = ? AND nth = 1`
 )
 
@@ -24,9 +24,13 @@ func (s *Store) RecordModelCall(ctx context.Context, m store.ModelCall) (first s
 	}
 	err = s.write(ctx, operation, func(t transaction) error {
 		u := m.Usage
-		if _, err := t.exec(ctx, insertModelCall, m.Tenant, m.Key, m.Address, m.Turn, m.Model, m.Instructions,
-			u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, m.RequestBytes, m.Answer.String(), micros(m.At)); err != nil {
+		nth := 0
+		if err := t.row(ctx, insertModelCall, m.Tenant, m.Key, m.Address, m.Turn, m.Model, m.Instructions,
+			u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, m.RequestBytes, m.Answer.String(), micros(m.At)).Scan(&nth); err != nil {
 			return err
+		}
+		if first = m; nth == 1 {
+			return nil
 		}
 		first, err = scanModelCall(t.row(ctx, selectModelCall, m.Tenant, m.Key))
 		return err
