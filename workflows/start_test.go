@@ -108,6 +108,8 @@ func TestStart_WithoutTheStarter(t *testing.T) {
 	kind, message := start("acme/refund/"+key+".other", "refund", good)
 	require.Equal(t, signals.ErrInvalid, kind)
 	require.Contains(t, message, `belongs under "acme/refund/`+key+`"`)
+	_, err := w.starter.Get(w.ctx, "acme/refund/"+key+".other")
+	require.ErrorContains(t, err, `belongs under "acme/refund/`, "whoever looks at it learns why")
 	kind, message = start("other/refund/"+key, "refund", good)
 	require.Equal(t, signals.ErrInvalid, kind)
 	require.Contains(t, message, `the workflow id is "other/refund/`)

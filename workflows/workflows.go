@@ -61,7 +61,8 @@ func (r *Runs) Run(root workflow.Context, raw converter.RawValue) (signals.End, 
 	}
 	start, err := readStart(raw, l.info)
 	if err != nil {
-		return signals.End{}, temporal.NewNonRetryableApplicationError(err.Error(), signals.ErrInvalid, err)
+		l.failure = temporal.NewNonRetryableApplicationError(err.Error(), signals.ErrInvalid, err) // queries say so too
+		return signals.End{}, l.failure
 	}
 	if err := l.open(ctx, r.agents, start); err != nil {
 		return signals.End{}, err
