@@ -17,7 +17,8 @@ ON CONFLICT (tenant, address) DO UPDATE SET agent = excluded.agent, version = ex
   user = excluded.user, body = excluded.body, seq = excluded.seq, hash = excluded.hash, status = excluded.status,
   reason = excluded.reason, phase = excluded.phase, turn = excluded.turn, started_at = excluded.started_at,
   updated_at = excluded.updated_at, ended_at = excluded.ended_at`
-	touchRun  = `UPDATE runs SET seq = seq WHERE tenant = ? AND address = ?`
+	// It must change something: SQLite writes no page that stays as it is.
+	touchRun  = `UPDATE runs SET touched = touched + 1 WHERE tenant = ? AND address = ?`
 	updateRun = `UPDATE runs SET seq = ?, hash = ?, status = ?, reason = ?, phase = ?, turn = ?, updated_at = ?, ended_at = ?
 WHERE tenant = ? AND address = ?`
 	insertGate = `INSERT INTO gates (tenant, address, gate, opened, status, roles, opened_at, expires_at, data)

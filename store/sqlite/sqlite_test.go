@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -22,4 +23,23 @@ func open(t testing.TB, path string, opts *sqlite.Options) *sqlite.Store {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
+}
+
+// What AppendSoon committed is on the disk when an Append of the same events
+// returns: it writes, and its commit waits for the log up to there.
+func TestAppend_OfWhatStandsWaitsForTheDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	s := open(t, path, nil)
+	h := storetest.NewHistory(t, "acme", "1", "r1").Say(3, "hi")
+	require.NoError(t, s.AppendSoon(context.Background(), h.Ref, h.Batch(1, h.Last())))
+	size := func() int64 {
+		info, err := os.Stat(path + "-wal")
+		require.NoError(t, err)
+		return info.Size()
+	}
+	before := size()
+	require.NoError(t, s.AppendSoon(context.Background(), h.Ref, h.Batch(1, h.Last())))
+	require.Equal(t, before, size(), "nothing to write, nobody to wait")
+	require.NoError(t, s.Append(context.Background(), h.Ref, h.Batch(1, h.Last())))
+	require.Greater(t, size(), before)
 }

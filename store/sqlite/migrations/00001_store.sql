@@ -19,6 +19,7 @@ CREATE TABLE runs (
   started_at   INTEGER NOT NULL,
   updated_at   INTEGER NOT NULL,
   ended_at     INTEGER,
+  touched      INTEGER NOT NULL DEFAULT 0, -- acknowledgements that had nothing else to write
   PRIMARY KEY (tenant, address)
 ) STRICT, WITHOUT ROWID;
 
