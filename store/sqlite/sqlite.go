@@ -55,6 +55,11 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
+// checkpointPages is how long the log may grow (16 MiB) before a commit folds it
+// into the file. A journal changes the same few pages again and again: the
+// longer the log, the fewer of them are written twice.
+const checkpointPages = "4000"
+
 // busyTimeout is how long a write waits for another process's.
 const busyTimeout = "5000" // ms
 
@@ -100,7 +105,7 @@ func connect(path string, opts Options) (*Store, error) {
 	}
 	s := &Store{now: opts.Now, synchronous: opts.Synchronous}
 	s.writer, err = sql.Open("sqlite", address(abs, url.Values{"mode": {mode}, "_txlock": {"immediate"},
-		"_journal_mode": {"WAL"}, "_synchronous": {opts.Synchronous}}))
+		"_journal_mode": {"WAL"}, "_synchronous": {opts.Synchronous}, "_pragma": {"wal_autocheckpoint(" + checkpointPages + ")"}}))
 	if err != nil {
 		return nil, fail("opening of "+path, err)
 	}
