@@ -204,9 +204,7 @@ func TestImportsGoDown(t *testing.T) {
 }
 
 func TestAgentIsDeterministic(t *testing.T) {
-	if _, err := os.Stat("agent"); err != nil {
-		t.Skip(err)
-	}
+	require.DirExists(t, "agent")
 	for pkg, files := range tree(t, parser.SkipObjectResolution, "agent") {
 		for _, file := range files {
 			for _, what := range impurities(file) {

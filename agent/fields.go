@@ -51,21 +51,7 @@ func stateFields(t reflect.Type, report func(where, format string, args ...any))
 		case !validName(name):
 			report(where, "name %q is not [a-z][a-z0-9_]*", name)
 		}
-		f := Field{Name: name, Doc: sf.Tag.Get("doc"), Follows: sf.Tag.Get("follows"),
-			Hidden: sf.Tag.Get("view") == "-", Sensitive: sf.Tag.Get("sensitive") == "true"}
-		for _, tag := range [][2]string{{"view", "-"}, {"sensitive", "true"}} {
-			// A misspelt tag would show what must not be shown.
-			if v, given := sf.Tag.Lookup(tag[0]); given && v != tag[1] {
-				report(where, "tag %s:%q means nothing: it is %s:%q or absent", tag[0], v, tag[0], tag[1])
-			}
-		}
-		for _, s := range strings.Split(sf.Tag.Get("set"), ",") {
-			if s = strings.TrimSpace(s); slices.Contains(setters, s) {
-				f.Set = append(f.Set, s)
-			} else {
-				report(where, "tag set:%q must name who may set the field: %s", s, strings.Join(setters, ", "))
-			}
-		}
+		f := readTags(name, where, sf.Tag, report)
 		schema, err := schemaOf(sf.Type)
 		if err != nil {
 			report(where, "%v", err)
@@ -86,6 +72,26 @@ func stateFields(t reflect.Type, report func(where, format string, args ...any))
 	}
 	checkFollows(out, report)
 	return out
+}
+
+// readTags reads a field's policy.
+func readTags(name, where string, tags reflect.StructTag, report func(where, format string, args ...any)) Field {
+	f := Field{Name: name, Doc: tags.Get("doc"), Follows: tags.Get("follows"),
+		Hidden: tags.Get("view") == "-", Sensitive: tags.Get("sensitive") == "true"}
+	for _, tag := range [][2]string{{"view", "-"}, {"sensitive", "true"}} {
+		// A misspelt tag would show what must not be shown.
+		if v, given := tags.Lookup(tag[0]); given && v != tag[1] {
+			report(where, "tag %s:%q means nothing: it is %s:%q or absent", tag[0], v, tag[0], tag[1])
+		}
+	}
+	for _, s := range strings.Split(tags.Get("set"), ",") {
+		if s = strings.TrimSpace(s); slices.Contains(setters, s) {
+			f.Set = append(f.Set, s)
+		} else {
+			report(where, "tag set:%q must name who may set the field: %s", s, strings.Join(setters, ", "))
+		}
+	}
+	return f
 }
 
 func checkFollows(fields []Field, report func(where, format string, args ...any)) {
