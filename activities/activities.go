@@ -71,7 +71,7 @@ func (a *Activities) ride(ctx context.Context, r signals.Ride, commit func(conte
 	}
 	out := signals.Carried{Acked: r.Batch.Last()}
 	for _, task := range r.Lookups {
-		runner, err := a.runner(task)
+		runner, _, err := a.runner(task)
 		if err != nil {
 			return out, err
 		}
@@ -143,16 +143,17 @@ func (a *Activities) definition(name string, version int) (*agent.Definition, er
 	return def, nil
 }
 
-func (a *Activities) runner(t agent.Task) (tool.Runner, error) {
+func (a *Activities) runner(t agent.Task) (tool.Runner, agent.ToolInfo, error) {
 	def, err := a.definition(t.Agent, t.Version)
 	if err != nil {
-		return nil, err
+		return nil, agent.ToolInfo{}, err
 	}
+	info, _ := def.Tool(t.Tool)
 	r, ok := tool.RunnerOf(def, t.Tool)
 	if !ok {
-		return nil, failed(signals.ErrNotDeployed, fmt.Sprintf("agent %s/v%d has no tool %s on this worker", t.Agent, t.Version, t.Tool))
+		return nil, info, failed(signals.ErrNotDeployed, fmt.Sprintf("agent %s/v%d has no tool %s on this worker", t.Agent, t.Version, t.Tool))
 	}
-	return r, nil
+	return r, info, nil
 }
 
 func toolResult(r tool.Result) signals.ToolResult {

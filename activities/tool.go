@@ -42,7 +42,7 @@ func (a *Activities) RunTool(ctx context.Context, in signals.ToolInput) (signals
 // RunQuickTool is a quick ReadOnly tool inside the workflow's task: it carries
 // nothing and has one attempt.
 func (a *Activities) RunQuickTool(ctx context.Context, task agent.Task) (signals.ToolResult, error) {
-	runner, err := a.runner(task)
+	runner, _, err := a.runner(task)
 	if err != nil {
 		return signals.ToolResult{}, err
 	}
@@ -57,15 +57,10 @@ func (a *Activities) RunQuickTool(ctx context.Context, task agent.Task) (signals
 // counted here, so that a worker that lacks the tool or a store that is down
 // uses none of them up.
 func (a *Activities) attempt(ctx context.Context, task agent.Task, ref store.RunRef) (tool.Result, error) {
-	runner, err := a.runner(task)
+	runner, info, err := a.runner(task)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	def, err := a.definition(task.Agent, task.Version)
-	if err != nil {
-		return tool.Result{}, err
-	}
-	info, _ := def.Tool(task.Tool)
 	tries := 1
 	if info.Effect == agent.ReadOnly {
 		tries = tool.ReadAttempts

@@ -198,7 +198,7 @@ func (r *Run) waitingText(id string) string {
 	}
 	text := fmt.Sprintf("waits at gate %s for a person with role %s", g.ID, joinOr(g.Roles))
 	if g.ExpiresAt != nil {
-		text += " until " + g.ExpiresAt.Format(time.RFC3339)
+		text += " until " + stamp(*g.ExpiresAt)
 	}
 	return text
 }
@@ -374,3 +374,6 @@ func joinOr(names []string) string {
 	}
 	return out
 }
+
+// stamp is a time as people and models read it: UTC, whole seconds.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

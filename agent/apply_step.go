@@ -136,7 +136,7 @@ func applyGateClosed(r *Run, e Event, d GateClosedData) {
 	if g == nil {
 		return
 	}
-	g.Status, g.Reason, g.By, g.Verified, g.ClosedAt = d.Status, d.Reason, d.By, d.Verified, gateClosedAt(e)
+	g.Status, g.Reason, g.By, g.Verified, g.ClosedAt = d.Status, d.Reason, d.By, d.Verified, &e.At
 	g.Verdict = string(d.Verdict)
 }
 

@@ -319,7 +319,7 @@ func (m *Machine) askCall(c ProposedCall) {
 	slices.Sort(a.Fields)
 	a.Fields = slices.Compact(a.Fields)
 	args := mustEncode(a)
-	id := fmt.Sprintf("%d.%d", m.run.Turn, m.run.NextStep)
+	id := m.run.nextID()
 	m.emit(EventStepStarted, id, StepStartedData{Kind: KindAsk, Tool: CallAsk, Args: args, By: ByModel, Call: c.ID, Status: StepWaiting})
 	g := Gate{ID: id, Kind: KindAsk, Tool: CallAsk, Args: args, Title: clip(a.Question, reasonLimit), Reads: a.Fields, OpenedAt: m.at, Status: GateOpen}
 	g.Shown = m.values(a.Fields)

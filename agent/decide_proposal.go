@@ -148,7 +148,7 @@ func (m *Machine) stands(t *toolDef, args JSON) *Step {
 	if t.effect == ReadOnly || t.repeatable {
 		return nil
 	}
-	effect := digest([]any{t.name, args})
+	effect := effectOf(t.name, args)
 	for i := range m.run.Steps {
 		if s := &m.run.Steps[i]; s.Effect == effect && s.Status == StepDone && s.Ordinal == m.run.Ordinals[effect] {
 			return s

@@ -108,12 +108,18 @@ type commitment struct {
 	t    *toolDef // nil for a move
 }
 
+// nextID is the id of the next step: <turn>.<n>.
+func (r *Run) nextID() string { return fmt.Sprintf("%d.%d", r.Turn, r.NextStep) }
+
+// effectOf is what makes two calls the same effect.
+func effectOf(tool string, args JSON) string { return digest([]any{tool, args}) }
+
 // commit makes a step of a call: running, or waiting at a gate that opens now.
 func (m *Machine) commit(c commitment) {
-	id := fmt.Sprintf("%d.%d", m.run.Turn, m.run.NextStep)
+	id := m.run.nextID()
 	d := StepStartedData{Kind: c.kind, Tool: c.tool, Args: c.args, By: c.by, Call: c.call, Status: StepRunning}
 	if c.t != nil && c.t.effect != ReadOnly {
-		d.Effect = digest([]any{c.tool, c.args})
+		d.Effect = effectOf(c.tool, c.args)
 		d.Ordinal = m.run.Ordinals[d.Effect]
 		d.Key = digest([]any{m.run.Scope(), c.tool, d.Effect, d.Ordinal})
 		d.Repeatable = c.t.repeatable
@@ -202,7 +208,7 @@ func (m *Machine) enterCall(p *phaseDef, call Call) {
 		panic(fmt.Sprintf("agent %s: Enter of phase %s calls tool %s, which the definition does not know: name it in Spec.Tools", m.def.Name, p.name, call.Tool))
 	}
 	refuse := func(args JSON, reason string) {
-		id := fmt.Sprintf("%d.%d", m.run.Turn, m.run.NextStep)
+		id := m.run.nextID()
 		m.emit(EventStepStarted, id, StepStartedData{Kind: KindTool, Tool: t.name, Args: args, By: ByEnter, Status: StepRefused, Reason: clip(reason, reasonLimit)})
 	}
 	text, err := Encode(call.Args)
@@ -243,7 +249,7 @@ func (m *Machine) forbids(t *toolDef, args JSON) string {
 	if t.effect == ReadOnly || t.repeatable {
 		return ""
 	}
-	effect := digest([]any{t.name, args})
+	effect := effectOf(t.name, args)
 	for _, s := range m.run.Steps {
 		if s.Effect == effect && s.Status.Open() {
 			return fmt.Sprintf("the same call is step %s already, which is %s", s.ID, s.Status)

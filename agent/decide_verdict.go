@@ -68,13 +68,13 @@ func (m *Machine) voids(v Verdict) string {
 			why += " by " + g.By.Subject
 		}
 		if g.ClosedAt != nil {
-			why += " at " + g.ClosedAt.Format("2006-01-02T15:04:05Z")
+			why += " at " + stamp(*g.ClosedAt)
 		}
 		return why
 	case g.Digest != v.Digest:
 		return "the digest is not that of gate " + g.ID + " as it stands: look at the gate again"
 	case g.ExpiresAt != nil && !v.At.Before(*g.ExpiresAt):
-		return "gate " + g.ID + " had expired at " + g.ExpiresAt.Format("2006-01-02T15:04:05Z")
+		return "gate " + g.ID + " had expired at " + stamp(*g.ExpiresAt)
 	case v.Principal.Tenant != "" && v.Principal.Tenant != m.run.Tenant:
 		return "the principal belongs to another tenant"
 	case !slices.ContainsFunc(g.Roles, func(r string) bool { return slices.Contains(v.Principal.Roles, r) }):
@@ -158,7 +158,7 @@ func (m *Machine) expireGates() {
 		if slices.ContainsFunc(m.run.Kept, func(v Verdict) bool { return v.Gate == g.ID && v.At.Before(*g.ExpiresAt) }) {
 			continue
 		}
-		m.closeStep(g.ID, GateExpired, StepExpired, "nobody decided until "+g.ExpiresAt.Format("2006-01-02T15:04:05Z"))
+		m.closeStep(g.ID, GateExpired, StepExpired, "nobody decided until "+stamp(*g.ExpiresAt))
 	}
 }
 

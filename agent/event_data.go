@@ -1,7 +1,5 @@
 package agent
 
-import "time"
-
 // The data of each event type. Members may be added; none may change its
 // meaning under the same Event.V.
 
@@ -178,6 +176,3 @@ type EndedData struct {
 	Reason string   `json:"reason,omitempty"`
 	Failed []string `json:"failed,omitempty"` // steps of the final phase's Enter that did not happen
 }
-
-// gateClosedAt is the time on a gate row.
-func gateClosedAt(e Event) *time.Time { at := e.At; return &at }

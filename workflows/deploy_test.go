@@ -16,6 +16,7 @@ import (
 	"interlock/signals"
 	"interlock/starter"
 	"interlock/tool"
+	"interlock/worker"
 )
 
 // impatient is a starter whose calls give up soon.
@@ -213,4 +214,23 @@ func TestStop_LeavesNothing(t *testing.T) {
 	for _, ours := range []string{"interlock/activities.", "interlock/workflows.", "interlock/worker.", "interlock/tool.", "interlock/agent."} {
 		eventually(t, "no goroutine is left in "+ours, func() bool { return goroutines(ours) == 0 })
 	}
+}
+
+// Run serves until its context ends, then stops and returns.
+func TestWorker_RunEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	w := idleWorld(t, false)
+	config := w.config
+	config.Model = turns(scripted.Say("Hello."))
+	served, err := worker.New(config, lab{db: labDB(t)}.agent())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(w.ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- served.Run(ctx) }()
+	started, err := w.starter.Start(w.ctx, w.startInput("k"))
+	require.NoError(t, err)
+	w.say(started.Address, "hi")
+	w.until(started.Address, "an answer", func(r *agent.Run) bool { return waiting("user")(r) && r.Turn == 1 })
+	cancel()
+	require.NoError(t, <-ended)
 }
