@@ -166,7 +166,7 @@ func (a *Activities) reads(ctx context.Context, v agent.View, ref store.RunRef) 
 }
 
 func (a *Activities) wholeResult(ctx context.Context, step string, ref store.RunRef) (string, error) {
-	events, err := a.Store.Events(ctx, ref.Tenant, ref.Address, 1, 0)
+	events, err := a.Store.Events(ctx, store.Chain{Tenant: ref.Tenant, Address: ref.Address}, 1, 0)
 	if err != nil {
 		return "", storeError(err)
 	}

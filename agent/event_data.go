@@ -16,6 +16,9 @@ type StartedData struct {
 	User        string    `json:"user"`
 	Body        JSON      `json:"body"`
 	BodyDigest  string    `json:"body_digest"` // of all that makes a start the same start
+	// After is the first run id of the ended run that this one follows under the
+	// same address; "" for the first there.
+	After string `json:"after,omitempty"`
 }
 
 // MessageData is the data of EventMessage.

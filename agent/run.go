@@ -113,6 +113,9 @@ type Run struct {
 	Owed     int64  `json:"owed,omitempty"`      // the latest message that is unanswered
 	Spoken   bool   `json:"spoken,omitempty"`    // the last word was said, or could not be
 
+	News  int64  `json:"news,omitempty"`  // event of the latest that somebody waits for: a reply, a gate opened, a pause, an end
+	Reply *Reply `json:"reply,omitempty"` // the latest text to the user
+
 	Steps    []Step         `json:"steps,omitempty"` // open ones, and those of recent turns
 	Gates    []Gate         `json:"gates,omitempty"` // the same
 	Kept     []Verdict      `json:"kept,omitempty"`  // verdicts judged after the unanswered message
@@ -141,11 +144,19 @@ type Principal struct {
 	Auth    string   `json:"auth,omitempty"` // how it was authenticated; "" is unverified
 }
 
+// Reply is a text to the user.
+type Reply struct {
+	Seq  int64  `json:"seq"` // of its event
+	Text string `json:"text"`
+	Last bool   `json:"last,omitempty"` // the run's last word
+}
+
 // Provenance says where a field's value comes from.
 type Provenance struct {
 	Source     string     `json:"source"` // start, user, model, tool, reviewer, system, follows
 	Turn       int        `json:"turn,omitempty"`
 	Step       string     `json:"step,omitempty"`
+	By         string     `json:"by,omitempty"`          // subject, where a person or a backend set it by an amend
 	Rev        int64      `json:"rev"`                   // event of the last change
 	VerifiedAt *time.Time `json:"verified_at,omitempty"` // by an outside source; nil: never
 }

@@ -9,6 +9,7 @@ package signals
 import (
 	"regexp"
 	"strings"
+	"time"
 
 	"interlock/agent"
 )
@@ -19,6 +20,21 @@ const (
 	NameMessage = "message"
 	NameCancel  = "cancel"
 	NameVerdict = "verdict"
+	NameAmend   = "amend"
+	NamePause   = "pause"
+	NameResume  = "resume"
+)
+
+// UpdateWait is an update only: it answers with [News] as soon as there is some,
+// and with News.Again after [WaitFor], before continue-as-new and when the run
+// answers too many already. Its caller asks again with the same AfterSeq.
+const UpdateWait = "wait"
+
+// WaitFor and WaitMost bound the waiting of [UpdateWait]: how long one waits,
+// and how many wait at a time.
+const (
+	WaitFor  = 20 * time.Second
+	WaitMost = 5
 )
 
 // QueryRun answers with the [agent.Run] as of the last completed task.
@@ -44,6 +60,9 @@ type Start struct {
 	Body      agent.JSON      `json:"body,omitempty"` // the agent's start input
 	Message   *Message        `json:"message,omitempty"`
 	TraceID   string          `json:"trace_id,omitempty"`
+	// After is the first run id of the ended run under the same address that
+	// this one follows; only a conversation starts so.
+	After string `json:"after,omitempty"`
 }
 
 // Message is what the user says. The sender chooses the id; a repeat under it
@@ -74,6 +93,51 @@ type Verdict struct {
 	TraceID   string             `json:"trace_id,omitempty"`
 }
 
+// Amend sets fields of the state from outside: those tagged user, system,
+// model or reviewer. Open gates that show a changed field are void.
+type Amend struct {
+	ID        string          `json:"id"`
+	Principal agent.Principal `json:"principal"`
+	Fields    agent.JSON      `json:"fields"` // an object: each field's new value, whole; null sets its zero value
+	Reason    string          `json:"reason,omitempty"`
+	TraceID   string          `json:"trace_id,omitempty"`
+}
+
+// Pause stops a run: nothing new starts until it is resumed. What runs goes on
+// to its end; messages and verdicts are taken in and wait.
+type Pause struct {
+	ID        string          `json:"id"`
+	Principal agent.Principal `json:"principal"`
+	Reason    string          `json:"reason,omitempty"`
+	TraceID   string          `json:"trace_id,omitempty"`
+}
+
+// Resume lets a paused run go on. A budget that it was paused for is granted
+// once more.
+type Resume struct {
+	ID        string          `json:"id"`
+	Principal agent.Principal `json:"principal"`
+	Reason    string          `json:"reason,omitempty"`
+	TraceID   string          `json:"trace_id,omitempty"`
+}
+
+// Wait asks for what is new after an event.
+type Wait struct {
+	AfterSeq int64 `json:"after_seq"`
+}
+
+// News is what has become of a run: something that somebody waits for stands
+// after AfterSeq, or Again is set.
+type News struct {
+	Again  bool            `json:"again,omitempty"` // nothing new yet: ask again
+	Seq    int64           `json:"seq"`             // of the run's last event
+	Status agent.RunStatus `json:"status"`
+	Reason string          `json:"reason,omitempty"` // what it waits for, or why it is paused or ended
+	Phase  string          `json:"phase"`
+	Reply  *agent.Reply    `json:"reply,omitempty"` // the latest, where it came after AfterSeq
+	Gates  []agent.Gate    `json:"gates,omitempty"` // all that are open, questions to the user included
+}
+
 // End is the result of a run's workflow.
 type End struct {
 	Status agent.RunStatus `json:"status"`
@@ -88,6 +152,10 @@ var (
 	Messages = agent.NewDecoder[Message]()
 	Cancels  = agent.NewDecoder[Cancel]()
 	Verdicts = agent.NewDecoder[Verdict]()
+	Amends   = agent.NewDecoder[Amend]()
+	Pauses   = agent.NewDecoder[Pause]()
+	Resumes  = agent.NewDecoder[Resume]()
+	Waits    = agent.NewDecoder[Wait]()
 )
 
 // Address is a run's workflow id.

@@ -127,7 +127,7 @@ func (s *Starter) recorded(ctx context.Context, tenant, address, digest string) 
 	if s.reader == nil {
 		return nil, nil
 	}
-	row, err := s.reader.RunRow(ctx, tenant, address)
+	row, err := s.reader.RunRow(ctx, store.Chain{Tenant: tenant, Address: address})
 	if agent.ErrorCode(err) == agent.CodeNotFound {
 		return nil, nil
 	}

@@ -82,8 +82,8 @@ type reader struct {
 	deployed []store.Deployment
 }
 
-func (r reader) RunRow(_ context.Context, _, address string) (store.RunRow, error) {
-	if r.err == nil && address != r.row.Address {
+func (r reader) RunRow(_ context.Context, run store.Chain) (store.RunRow, error) {
+	if r.err == nil && run.Address != r.row.Address {
 		return store.RunRow{}, agent.Errorf(agent.CodeNotFound, "there is no such run")
 	}
 	return r.row, r.err

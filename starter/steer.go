@@ -8,6 +8,7 @@ import (
 
 	"interlock/agent"
 	"interlock/signals"
+	"interlock/store"
 )
 
 // Message tells the run what the user says. The receipt says whether it was
@@ -116,7 +117,7 @@ func (s *Starter) Get(ctx context.Context, address string) (*agent.Run, error) {
 
 func (s *Starter) fromJournal(ctx context.Context, address string) (*agent.Run, error) {
 	tenant, _, _, _ := signals.SplitAddress(address)
-	events, err := s.reader.Events(ctx, tenant, address, 1, 0)
+	events, err := s.reader.Events(ctx, store.Chain{Tenant: tenant, Address: address}, 1, 0)
 	if err != nil {
 		return nil, err
 	}

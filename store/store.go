@@ -55,7 +55,9 @@ type Journal interface {
 	//
 	// The first append of an address that another chain holds is refused:
 	// [KeyUsed] where that chain started with the same body, [Conflict] where
-	// it did not.
+	// it did not. Only a chain whose started event names the ended chain that
+	// stood there last as After follows it; the older chain's rows stay, and
+	// nothing can be appended to it any more ([Superseded]).
 	//
 	// The run's row and the gates' rows change in the same transaction. The
 	// batch's head counts only where the batch reaches the newest event.
@@ -93,6 +95,9 @@ type Ledger interface {
 	// count has risen by one, unless it is settled. Fresh reports an insert.
 	// A row under the same key of another scope, tool or arguments is a
 	// conflict: its result must not pass for this claim's.
+	//
+	// An Exclusive claim of an open row whose latest attempt may still run, by
+	// the database's clock, counts nothing: it returns the row with Wait set.
 	Claim(ctx context.Context, c Claim) (e Effect, fresh bool, err error)
 	// Settle ends the claim of a key. Settling a settled row with an equal
 	// outcome is no error; with another it is a conflict, and the row stays.
@@ -122,6 +127,13 @@ type Claim struct {
 	Step    string
 	Ordinal int
 	Args    agent.JSON
+	// Attempt is how long the attempt may run; its deadline is reckoned by the
+	// database's clock.
+	Attempt time.Duration
+	// Exclusive: no attempt may overlap the one before. Grace is what is waited
+	// beyond that one's deadline.
+	Exclusive bool
+	Grace     time.Duration
 }
 
 // Outcome is how an effect ended.
@@ -149,6 +161,11 @@ type Effect struct {
 	Released  int       // attempts that certainly had no effect
 	Unknown   bool      // an attempt ended without a known outcome; stays when settled
 	ClaimedAt time.Time // by the first attempt
+	AttemptAt time.Time // of the latest attempt that was counted
+	Deadline  time.Time // of that attempt, by the database's clock
+	// Wait is how long an Exclusive claim must wait for the attempt before; 0
+	// where it was granted. In no row.
+	Wait      time.Duration
 	SettledAt *time.Time
 }
 
@@ -207,17 +224,23 @@ type Blobs interface {
 type Reader interface {
 	// Events are the run's events from seq on (1: all) in order, at most limit
 	// (0: all), of the present branch.
-	Events(ctx context.Context, tenant, address string, from int64, limit int) ([]agent.Event, error)
+	Events(ctx context.Context, run Chain, from int64, limit int) ([]agent.Event, error)
 	// Branches tell which Temporal runs wrote the journal, and what of it is
 	// superseded, oldest first.
-	Branches(ctx context.Context, tenant, address string) ([]Branch, error)
+	Branches(ctx context.Context, run Chain) ([]Branch, error)
 	// RunRow is the run's row; CodeNotFound where there is none.
-	RunRow(ctx context.Context, tenant, address string) (RunRow, error)
-	// RunRows lists runs, newest first. After is the Cursor of the last row of
+	RunRow(ctx context.Context, run Chain) (RunRow, error)
+	// RunRows lists runs, newest first, each chain of an address by itself. After is the Cursor of the last row of
 	// the page before.
 	RunRows(ctx context.Context, tenant string, f RunFilter) ([]RunRow, error)
 	// GateRows lists gates, oldest first.
 	GateRows(ctx context.Context, tenant string, f GateFilter) ([]GateRow, error)
+}
+
+// Chain names a run to be read. Without FirstRunID it is the one that stands at
+// the address now: the newest.
+type Chain struct {
+	Tenant, Address, FirstRunID string
 }
 
 // Branch is what one Temporal run wrote, or made live again.
@@ -244,17 +267,19 @@ type RunRow struct {
 
 // RunFilter narrows a list of runs. Zero fields do not filter.
 type RunFilter struct {
-	Agent  string
-	Status agent.RunStatus
-	User   string
-	After  string
-	Limit  int // 0: 50; at most 500
+	Agent   string
+	Status  agent.RunStatus
+	Reason  string // a prefix of it: "budget:", "model"
+	User    string
+	Address string // all chains of one address
+	After   string
+	Limit   int // 0: 50; at most 500
 }
 
 // GateRow is a gate in a list.
 type GateRow struct {
-	Address, Agent string
-	Gate           agent.Gate
+	Address, FirstRunID, Agent string
+	Gate                       agent.Gate
 }
 
 // GateFilter narrows a list of gates. Zero fields do not filter.
@@ -263,7 +288,8 @@ type GateFilter struct {
 	Agent   string
 	Role    string
 	Status  agent.GateStatus
-	Limit   int // 0: 50; at most 500
+	Before  time.Time // opened before it
+	Limit   int       // 0: 50; at most 500
 }
 
 // Deployments says which agents workers have served from this store, so that

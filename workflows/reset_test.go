@@ -15,6 +15,7 @@ import (
 	"interlock/agent"
 	"interlock/examples/refund"
 	"interlock/llm/scripted"
+	"interlock/store"
 	"interlock/tool"
 )
 
@@ -106,7 +107,7 @@ func TestReset_BeforeTheGateOfAnEffectThatHappened(t *testing.T) {
 	require.Contains(t, gate.Reason, "happened already")
 	require.Nil(t, gate.By)
 	require.Contains(t, run.State.String(), `"refund_id":"r-1042"`)
-	branches, err := w.store.Branches(w.ctx, "acme", address)
+	branches, err := w.store.Branches(w.ctx, store.Chain{Tenant: "acme", Address: address})
 	require.NoError(t, err)
 	require.Len(t, branches, 2)
 	require.Equal(t, first, branches[0].RunID)
@@ -155,7 +156,7 @@ func TestReset_ToEveryTask(t *testing.T) {
 		require.Equal(t, "done", w.drive(address).Phase)
 		requireOnce("after a reset of the latest run to task", n)
 	}
-	branches, err := w.store.Branches(w.ctx, "acme", address)
+	branches, err := w.store.Branches(w.ctx, store.Chain{Tenant: "acme", Address: address})
 	require.NoError(t, err)
 	require.Greater(t, len(branches), len(all)+len(forward))
 }

@@ -49,7 +49,7 @@ func TestStart_BadBody(t *testing.T) {
 		require.Equal(t, signals.ErrInvalid, kind)
 		require.Equal(t, run.Reason, message)
 		require.Equal(t, enums.WORKFLOW_EXECUTION_STATUS_FAILED, w.status(s.Address))
-		row, err := w.store.RunRow(w.ctx, "acme", s.Address)
+		row, err := w.store.RunRow(w.ctx, store.Chain{Tenant: "acme", Address: s.Address})
 		require.NoError(t, err)
 		require.Equal(t, agent.RunFailed, row.Head.Status)
 		require.Equal(t, run.Reason, row.Head.Reason)

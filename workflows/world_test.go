@@ -238,7 +238,7 @@ func (w *world) receipts() []mail.Stored {
 
 func (w *world) events(address string) []agent.Event {
 	w.t.Helper()
-	events, err := w.store.Events(w.ctx, "acme", address, 1, 0)
+	events, err := w.store.Events(w.ctx, store.Chain{Tenant: "acme", Address: address}, 1, 0)
 	require.NoError(w.t, err)
 	return events
 }
@@ -276,7 +276,7 @@ func (w *world) finished(address string, status agent.RunStatus) *agent.Run {
 func (w *world) requireJournal(run *agent.Run) {
 	w.t.Helper()
 	eventually(w.t, "the journal is complete", func() bool {
-		row, err := w.store.RunRow(w.ctx, "acme", run.Address())
+		row, err := w.store.RunRow(w.ctx, store.Chain{Tenant: "acme", Address: run.Address()})
 		return err == nil && row.Seq >= run.Seq
 	})
 	reduced, err := agent.Reduce(w.events(run.Address()))
@@ -284,7 +284,7 @@ func (w *world) requireJournal(run *agent.Run) {
 	want, _ := json.Marshal(run)
 	got, _ := json.Marshal(reduced)
 	require.JSONEq(w.t, string(want), string(got))
-	row, err := w.store.RunRow(w.ctx, "acme", run.Address())
+	row, err := w.store.RunRow(w.ctx, store.Chain{Tenant: "acme", Address: run.Address()})
 	require.NoError(w.t, err)
 	require.Equal(w.t, run.Status, row.Head.Status)
 	require.Equal(w.t, run.Phase, row.Head.Phase)

@@ -10,6 +10,7 @@ import (
 	"interlock/examples/refund"
 	"interlock/signals"
 	"interlock/starter"
+	"interlock/store"
 )
 
 // converse plays the customer until the run has ended.
@@ -69,7 +70,7 @@ func openGate(run *agent.Run, ask bool) (agent.Gate, bool) {
 
 // journalReader is the part of the store that tells what a run did.
 type journalReader interface {
-	Events(ctx context.Context, tenant, address string, from int64, limit int) ([]agent.Event, error)
+	Events(ctx context.Context, run store.Chain, from int64, limit int) ([]agent.Event, error)
 }
 
 // story follows a run by its journal.
@@ -107,7 +108,7 @@ func (s *story) settled(ctx context.Context, seq int64) error {
 }
 
 func (s *story) read(ctx context.Context) error {
-	more, err := s.reader.Events(ctx, s.tenant, s.address, int64(len(s.events))+1, 0)
+	more, err := s.reader.Events(ctx, store.Chain{Tenant: s.tenant, Address: s.address}, int64(len(s.events))+1, 0)
 	if err != nil || len(more) == 0 {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 func freeKey(ctx context.Context, r store.Reader) (string, error) {
 	for n := 1; ; n++ {
 		key := fmt.Sprintf("k%d", n)
-		_, err := r.RunRow(ctx, demoTenant, signals.Address(demoTenant, demoAgent, key))
+		_, err := r.RunRow(ctx, store.Chain{Tenant: demoTenant, Address: signals.Address(demoTenant, demoAgent, key)})
 		if agent.ErrorCode(err) == agent.CodeNotFound {
 			return key, nil
 		}

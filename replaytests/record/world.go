@@ -21,6 +21,7 @@ import (
 	"interlock/examples/refund/shop"
 	"interlock/llm"
 	"interlock/signals"
+	"interlock/store"
 	"interlock/starter"
 	"interlock/store/sqlite"
 	"interlock/worker"
@@ -159,7 +160,7 @@ func (w *world) untilClosed(ctx context.Context, address string, want agent.RunS
 // untilRecorded waits for the journal to have all events of a run.
 func (w *world) untilRecorded(ctx context.Context, run *agent.Run) error {
 	for ctx.Err() == nil {
-		if row, err := w.store.RunRow(ctx, "acme", run.Address()); err == nil && row.Seq >= run.Seq {
+		if row, err := w.store.RunRow(ctx, store.Chain{Tenant: "acme", Address: run.Address()}); err == nil && row.Seq >= run.Seq {
 			return nil
 		}
 		time.Sleep(20 * time.Millisecond)

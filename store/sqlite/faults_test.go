@@ -47,7 +47,7 @@ func appendAll(s store.Store, h *storetest.History) error {
 
 func requireEvents(t testing.TB, s store.Store, h *storetest.History) {
 	t.Helper()
-	got, err := s.Events(context.Background(), h.Ref.Tenant, h.Ref.Address, 1, 0)
+	got, err := s.Events(context.Background(), store.Chain{Tenant: h.Ref.Tenant, Address: h.Ref.Address}, 1, 0)
 	require.NoError(t, err)
 	require.Equal(t, h.Events, got)
 }
@@ -203,7 +203,7 @@ func TestDamagedFile(t *testing.T) {
 
 	s, err = sqlite.Open(ctx, path, nil)
 	if err == nil {
-		_, err = s.Events(ctx, "acme", h.Ref.Address, 1, 0)
+		_, err = s.Events(ctx, store.Chain{Tenant: "acme", Address: h.Ref.Address}, 1, 0)
 		requireCode(t, agent.CodeUnavailable, s.Append(ctx, h.Ref, h.Batch(1, 2)), "damaged")
 		require.NoError(t, s.Close())
 	}
@@ -266,7 +266,7 @@ func TestContextThatEndsDuringAWrite(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i*25)*time.Microsecond)
 		err := s.Append(ctx, h.Ref, h.Batch(stands+1, h.Last()))
 		cancel()
-		events, e := s.Events(context.Background(), "acme", h.Ref.Address, stands+1, 0)
+		events, e := s.Events(context.Background(), store.Chain{Tenant: "acme", Address: h.Ref.Address}, stands+1, 0)
 		require.NoError(t, e)
 		if err != nil {
 			cut++

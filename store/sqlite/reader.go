@@ -14,7 +14,8 @@ import (
 )
 
 // Events implements [store.Reader].
-func (s *Store) Events(ctx context.Context, tenant, address string, from int64, limit int) (events []agent.Event, err error) {
+func (s *Store) Events(ctx context.Context, run store.Chain, from int64, limit int) (events []agent.Event, err error) {
+	tenant, address := run.Tenant, run.Address
 	operation := "reading of the events of " + address
 	if err := store.CheckNamed("tenant", tenant); err != nil {
 		return nil, fail(operation, err)
@@ -37,7 +38,8 @@ WHERE tenant = ? AND address = ? AND seq >= ? AND superseded_by = '' ORDER BY se
 }
 
 // Branches implements [store.Reader].
-func (s *Store) Branches(ctx context.Context, tenant, address string) (branches []store.Branch, err error) {
+func (s *Store) Branches(ctx context.Context, run store.Chain) (branches []store.Branch, err error) {
+	tenant, address := run.Tenant, run.Address
 	operation := "list of the branches of " + address
 	if err := store.CheckNamed("tenant", tenant); err != nil {
 		return nil, fail(operation, err)
@@ -72,7 +74,8 @@ const runColumns = `tenant, address, first_run_id, agent, version, key, user, bo
   started_at, updated_at, ended_at`
 
 // RunRow implements [store.Reader].
-func (s *Store) RunRow(ctx context.Context, tenant, address string) (store.RunRow, error) {
+func (s *Store) RunRow(ctx context.Context, run store.Chain) (store.RunRow, error) {
+	tenant, address := run.Tenant, run.Address
 	operation := "look-up of run " + address
 	found, err := s.runRows(ctx, operation, tenant, `SELECT `+runColumns+` FROM runs WHERE tenant = ? AND address = ?`, tenant, address)
 	if err == nil && len(found) == 0 {

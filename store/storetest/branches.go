@@ -28,7 +28,7 @@ var branchTests = []contract{
 		requireEvents(t, s, r2)
 		requireBranches(t, s, h, store.Branch{RunID: "r1", First: 1, Last: 6, Superseded: 3, SupersededBy: "r2"},
 			store.Branch{RunID: "r2", First: 4, Last: 5})
-		row, err := s.RunRow(ctx, "acme", h.Ref.Address)
+		row, err := s.RunRow(ctx, store.Chain{Tenant: "acme", Address: h.Ref.Address})
 		require.NoError(t, err)
 		require.EqualValues(t, 5, row.Seq)
 		r2.Say(1, "and on")
@@ -67,7 +67,7 @@ var branchTests = []contract{
 		r2.Ref.Branch = "r2"
 		appendAll(t, s, r2)
 		requireEvents(t, s, r2)
-		row, err := s.RunRow(ctx, "acme", h.Ref.Address)
+		row, err := s.RunRow(ctx, store.Chain{Tenant: "acme", Address: h.Ref.Address})
 		require.NoError(t, err)
 		require.Equal(t, []any{2, "bob", "body-2", int64(1), "r1"}, []any{row.Version, row.User, row.Body, row.Seq, row.FirstRunID})
 		require.Equal(t, Epoch.AddDate(0, 0, 1), row.StartedAt)
@@ -98,7 +98,7 @@ var branchTests = []contract{
 
 func requireBranches(t testing.TB, s store.Store, h *History, want ...store.Branch) {
 	t.Helper()
-	got, err := s.Branches(context.Background(), h.Ref.Tenant, h.Ref.Address)
+	got, err := s.Branches(context.Background(), store.Chain{Tenant: h.Ref.Tenant, Address: h.Ref.Address})
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 }

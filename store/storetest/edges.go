@@ -108,9 +108,9 @@ var edgeTests = []contract{
 		}
 		_, err := s.PutBlob(ctx, "acme", []byte("x"))
 		require.ErrorIs(t, err, context.Canceled)
-		_, err = s.Events(ctx, "acme", "acme/refund/1", 1, 0)
+		_, err = s.Events(ctx, store.Chain{Tenant: "acme", Address: "acme/refund/1"}, 1, 0)
 		require.ErrorIs(t, err, context.Canceled)
-		_, err = s.RunRow(ctx, "acme", "acme/refund/1")
+		_, err = s.RunRow(ctx, store.Chain{Tenant: "acme", Address: "acme/refund/1"})
 		require.ErrorIs(t, err, context.Canceled)
 		_, err = s.Effect(ctx, "acme", "k2")
 		require.ErrorIs(t, err, context.Canceled)

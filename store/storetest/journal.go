@@ -24,7 +24,7 @@ var journalTests = []contract{
 	{"an empty batch does nothing", func(t *testing.T, s store.Store) {
 		h := NewHistory(t, "acme", "1", "r1")
 		require.NoError(t, s.Append(context.Background(), h.Ref, agent.Batch{}))
-		_, err := s.RunRow(context.Background(), "acme", h.Ref.Address)
+		_, err := s.RunRow(context.Background(), store.Chain{Tenant: "acme", Address: h.Ref.Address})
 		requireCode(t, agent.CodeNotFound, err)
 	}},
 	{"equal events are acknowledged", func(t *testing.T, s store.Store) {

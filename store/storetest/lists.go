@@ -19,7 +19,7 @@ var listTests = []contract{
 		appendAll(t, s, h)
 		var all []agent.Event
 		for from := int64(1); ; {
-			page, err := s.Events(ctx, "acme", h.Ref.Address, from, 4)
+			page, err := s.Events(ctx, store.Chain{Tenant: "acme", Address: h.Ref.Address}, from, 4)
 			require.NoError(t, err)
 			require.LessOrEqual(t, len(page), 4)
 			if len(page) == 0 {
@@ -28,15 +28,15 @@ var listTests = []contract{
 			all, from = append(all, page...), page[len(page)-1].Seq+1
 		}
 		require.Equal(t, h.Events, all)
-		tail, err := s.Events(ctx, "acme", h.Ref.Address, 9, 0)
+		tail, err := s.Events(ctx, store.Chain{Tenant: "acme", Address: h.Ref.Address}, 9, 0)
 		require.NoError(t, err)
 		require.Equal(t, h.Events[8:], tail)
 	}},
 	{"an unknown run has no events and no branches", func(t *testing.T, s store.Store) {
-		events, err := s.Events(context.Background(), "acme", "acme/refund/none", 1, 0)
+		events, err := s.Events(context.Background(), store.Chain{Tenant: "acme", Address: "acme/refund/none"}, 1, 0)
 		require.NoError(t, err)
 		require.Empty(t, events)
-		branches, err := s.Branches(context.Background(), "acme", "acme/refund/none")
+		branches, err := s.Branches(context.Background(), store.Chain{Tenant: "acme", Address: "acme/refund/none"})
 		require.NoError(t, err)
 		require.Empty(t, branches)
 	}},

@@ -97,7 +97,7 @@ var projectionTests = []contract{
 
 func runRow(t testing.TB, s store.Store, h *History) store.RunRow {
 	t.Helper()
-	row, err := s.RunRow(context.Background(), h.Ref.Tenant, h.Ref.Address)
+	row, err := s.RunRow(context.Background(), store.Chain{Tenant: h.Ref.Tenant, Address: h.Ref.Address})
 	require.NoError(t, err)
 	return row
 }

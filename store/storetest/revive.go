@@ -210,7 +210,7 @@ func requireBarred(t testing.TB, s store.Store, all ...*History) {
 func requireReduced(t testing.TB, s store.Store, h *History) {
 	t.Helper()
 	requireEvents(t, s, h)
-	events, err := s.Events(context.Background(), h.Ref.Tenant, h.Ref.Address, 1, 0)
+	events, err := s.Events(context.Background(), store.Chain{Tenant: h.Ref.Tenant, Address: h.Ref.Address}, 1, 0)
 	require.NoError(t, err)
 	run, err := agent.Reduce(events)
 	require.NoError(t, err)

@@ -109,7 +109,7 @@ var revivalRefusals = []contract{
 func requireUnchanged(t testing.TB, s store.Store, h *History, f func()) {
 	t.Helper()
 	look := func() []any {
-		branches, err := s.Branches(context.Background(), h.Ref.Tenant, h.Ref.Address)
+		branches, err := s.Branches(context.Background(), store.Chain{Tenant: h.Ref.Tenant, Address: h.Ref.Address})
 		require.NoError(t, err)
 		return []any{branches, runRow(t, s, h), gateRows(t, s, h.Ref.Tenant, store.GateFilter{Address: h.Ref.Address})}
 	}

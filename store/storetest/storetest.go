@@ -97,7 +97,7 @@ func requireRefusal(t testing.TB, want store.RefusalKind, err error) *store.Refu
 // requireEvents holds the journal to exactly these events, byte for byte.
 func requireEvents(t testing.TB, s store.Store, r *History) {
 	t.Helper()
-	got, err := s.Events(context.Background(), r.Ref.Tenant, r.Ref.Address, 1, 0)
+	got, err := s.Events(context.Background(), store.Chain{Tenant: r.Ref.Tenant, Address: r.Ref.Address}, 1, 0)
 	require.NoError(t, err)
 	require.Equal(t, r.Events, got)
 }

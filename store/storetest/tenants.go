@@ -32,9 +32,15 @@ var tenantTests = []contract{
 		ctx, address := context.Background(), history(t, "acme", 0).Ref.Address
 		const stranger = "stranger"
 		for name, look := range map[string]func() (int, error){
-			"events":   func() (int, error) { x, err := s.Events(ctx, stranger, address, 1, 0); return len(x), err },
-			"branches": func() (int, error) { x, err := s.Branches(ctx, stranger, address); return len(x), err },
-			"runs":     func() (int, error) { x, err := s.RunRows(ctx, stranger, store.RunFilter{}); return len(x), err },
+			"events": func() (int, error) {
+				x, err := s.Events(ctx, store.Chain{Tenant: stranger, Address: address}, 1, 0)
+				return len(x), err
+			},
+			"branches": func() (int, error) {
+				x, err := s.Branches(ctx, store.Chain{Tenant: stranger, Address: address})
+				return len(x), err
+			},
+			"runs": func() (int, error) { x, err := s.RunRows(ctx, stranger, store.RunFilter{}); return len(x), err },
 			"gates": func() (int, error) {
 				x, err := s.GateRows(ctx, stranger, store.GateFilter{Address: address})
 				return len(x), err
@@ -46,7 +52,7 @@ var tenantTests = []contract{
 			require.NoError(t, err, name)
 			require.Zero(t, n, name)
 		}
-		_, err := s.RunRow(ctx, stranger, address)
+		_, err := s.RunRow(ctx, store.Chain{Tenant: stranger, Address: address})
 		requireCode(t, agent.CodeNotFound, err)
 		_, err = s.Effect(ctx, stranger, "k")
 		requireCode(t, agent.CodeNotFound, err)
@@ -73,9 +79,9 @@ var tenantTests = []contract{
 			"model usage":  func() error { _, err := s.ModelUsage(ctx, "", "a"); return err },
 			"put blob":     func() error { _, err := s.PutBlob(ctx, "", []byte("x")); return err },
 			"get blob":     func() error { _, err := s.GetBlob(ctx, "", "x", 0, -1); return err },
-			"events":       func() error { _, err := s.Events(ctx, "", "a", 1, 0); return err },
-			"branches":     func() error { _, err := s.Branches(ctx, "", "a"); return err },
-			"run row":      func() error { _, err := s.RunRow(ctx, "", "a"); return err },
+			"events":       func() error { _, err := s.Events(ctx, store.Chain{Tenant: "", Address: "a"}, 1, 0); return err },
+			"branches":     func() error { _, err := s.Branches(ctx, store.Chain{Tenant: "", Address: "a"}); return err },
+			"run row":      func() error { _, err := s.RunRow(ctx, store.Chain{Tenant: "", Address: "a"}); return err },
 			"list of runs": func() error { _, err := s.RunRows(ctx, "", store.RunFilter{}); return err },
 			"gates":        func() error { _, err := s.GateRows(ctx, "", store.GateFilter{}); return err },
 		} {
