@@ -260,20 +260,25 @@ func TestCallModel(t *testing.T) {
 		err     error
 		kind    string
 		retried bool
+		delay   time.Duration // 0: the retry policy's
 	}{
-		{&llm.Error{Kind: llm.KindUnavailable, Message: "down"}, signals.ErrUnavailable, true},
-		{&llm.Error{Kind: llm.KindRateLimited, Message: "slow down", RetryAfter: 7 * time.Second}, signals.ErrUnavailable, true},
-		{&llm.Error{Kind: llm.KindRefused, Message: "no"}, signals.ErrModel, false},
-		{&llm.Error{Kind: llm.KindContextTooLong, Message: "long"}, signals.ErrModel, false},
-		{&llm.Error{Kind: llm.KindUnauthorized, Message: "key \xff"}, signals.ErrModel, false},
-		{&llm.Error{Kind: llm.KindInvalidAnswer, Message: strings.Repeat("x", 3_000_000)}, signals.ErrModel, false},
+		{&llm.Error{Kind: llm.KindUnavailable, Message: "down"}, signals.ErrUnavailable, true, 0},
+		{&llm.Error{Kind: llm.KindUnavailable, RetryAfter: 90 * time.Second}, signals.ErrUnavailable, true, 90 * time.Second},
+		{&llm.Error{Kind: llm.KindRateLimited, RetryAfter: 7 * time.Second}, signals.ErrUnavailable, true, 7 * time.Second},
+		{&llm.Error{Kind: llm.KindRateLimited}, signals.ErrUnavailable, true, 0},
+		{&llm.Error{Kind: llm.KindUnauthorized, Message: "key \xff"}, signals.ErrUnavailable, true, time.Minute},
+		{&llm.Error{Kind: llm.KindQuota, RetryAfter: time.Hour}, signals.ErrUnavailable, true, time.Hour},
+		{&llm.Error{Kind: llm.KindQuota, RetryAfter: time.Second}, signals.ErrUnavailable, true, time.Minute},
+		{fmt.Errorf("calling: %w", &llm.Error{Kind: llm.KindRateLimited, RetryAfter: time.Millisecond}), signals.ErrUnavailable, true, time.Millisecond},
+		{&llm.Error{Kind: llm.KindRefused, Message: "no"}, signals.ErrModel, false, 0},
+		{&llm.Error{Kind: llm.KindContextTooLong, Message: "long"}, signals.ErrModel, false, 0},
+		{&llm.Error{Kind: llm.KindInvalidAnswer, Message: strings.Repeat("x", 3_000_000)}, signals.ErrModel, false, 0},
 	} {
 		b.model = scripted.Func("m", nil).Failing(func(llm.Request) error { return tc.err })
 		_, err := call()
 		app := requireError(t, err, tc.kind, tc.retried, "model ")
-		if tc.retried && strings.Contains(app.Message(), "slow down") {
-			require.Equal(t, 7*time.Second, app.NextRetryDelay(), "as the provider asked")
-		}
+		require.Equal(t, tc.delay, app.NextRetryDelay(), app.Message())
+		require.Contains(t, app.Message(), string(llm.KindOf(tc.err)), "a pause says why")
 	}
 	b.model = scripted.Func("m", func(llm.Request) llm.Response { return scripted.Say(strings.Repeat("x", 100_000)) })
 	_, err = call()

@@ -21,12 +21,15 @@ import (
 // maxAnswer bounds what a model's answer may bring into a run, in bytes.
 const maxAnswer = 64 << 10
 
+// mendEvery is how often a call is tried that an operator must make possible.
+const mendEvery = time.Minute
+
 // CallModel renders the view and asks the model. An answer that the provider
 // has given is recorded at once: a retry after that point uses it.
 func (a *Activities) CallModel(ctx context.Context, in signals.CallModelInput) (signals.CallModelResult, error) {
 	defer beat(ctx)()
 	ref := ref(ctx, in.FirstRunID)
-	key := callKey(ref, in.View.Turn)
+	key, began := callKey(ref, in.View.Turn), time.Now()
 	// The record of the answer waits for the disk and takes the events with it,
 	// so their own commit need not.
 	carried, err := a.ride(ctx, in.Ride, a.Store.AppendSoon)
@@ -49,7 +52,9 @@ func (a *Activities) CallModel(ctx context.Context, in signals.CallModelInput) (
 		return signals.CallModelResult{}, err
 	}
 	out := signals.CallModelResult{Carried: carried}
-	return out, json.Unmarshal(stored.Answer, &out.Answer)
+	err = json.Unmarshal(stored.Answer, &out.Answer)
+	out.Answer.ActiveMS = activeMS(ctx, began)
+	return out, err
 }
 
 // callKey names a model call: a Temporal run makes one for each turn. A reset
@@ -96,18 +101,26 @@ func (a *Activities) generate(ctx context.Context, v agent.View, ref store.RunRe
 	return first, nil
 }
 
-// modelError: what may pass is retried, with the provider's own delay; the rest
-// ends the call.
+// modelError: an outage is waited for, however it comes: what passes by itself
+// with the delay that the provider asked for, or else with backoff; a key or a
+// quota, which an operator must mend, by looking every [mendEvery], so that all
+// runs go on by themselves when it is mended. What the same request would meet
+// again ends the call, and pauses the run: a context that is too long among it.
 func modelError(err error) error {
 	var e *llm.Error
-	switch {
-	case !errors.As(err, &e):
+	if !errors.As(err, &e) {
 		return failed(signals.ErrUnavailable, err.Error())
-	case !e.Kind.Temporary():
+	}
+	delay := e.RetryAfter
+	switch {
+	case e.Kind.Temporary():
+	case e.Kind.Operator():
+		delay = max(delay, mendEvery)
+	default:
 		return failedForGood(signals.ErrModel, err.Error())
 	}
 	return temporal.NewApplicationErrorWithOptions(clip(err.Error()), signals.ErrUnavailable,
-		temporal.ApplicationErrorOptions{NextRetryDelay: e.RetryAfter})
+		temporal.ApplicationErrorOptions{NextRetryDelay: delay})
 }
 
 // request renders the view with the definition's present instructions. size is

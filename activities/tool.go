@@ -8,6 +8,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
 	"interlock/agent"
 	"interlock/signals"
 	"interlock/store"
@@ -32,11 +35,23 @@ func (a *Activities) RunTool(ctx context.Context, in signals.ToolInput) (signals
 	if in.Task.Effect == agent.ReadOnly {
 		carried.Acked = 0
 	}
+	began := time.Now()
 	result, err := a.attempt(ctx, in.Task, ref(ctx, in.FirstRunID))
 	if err != nil {
 		return signals.ToolOutput{}, err
 	}
-	return signals.ToolOutput{Carried: carried, ToolResult: toolResult(result)}, nil
+	out := signals.ToolOutput{Carried: carried, ToolResult: toolResult(result)}
+	out.ActiveMS = activeMS(ctx, began)
+	return out, nil
+}
+
+// activeMS is how long this attempt took, where there were others: what they
+// waited for is no work of the run's. 0 where the run's own clock says it.
+func activeMS(ctx context.Context, began time.Time) int64 {
+	if activity.GetInfo(ctx).Attempt <= 1 {
+		return 0
+	}
+	return max(time.Since(began).Milliseconds(), 1)
 }
 
 // RunQuickTool is a quick ReadOnly tool inside the workflow's task: it carries
@@ -55,7 +70,8 @@ func (a *Activities) RunQuickTool(ctx context.Context, task agent.Task) (signals
 
 // attempt runs a tool once, a ReadOnly one up to three times: those tries are
 // counted here, so that a worker that lacks the tool or a store that is down
-// uses none of them up.
+// uses none of them up. A wait that the other side asks for is Temporal's, and
+// holds no worker: the tries begin anew after it.
 func (a *Activities) attempt(ctx context.Context, task agent.Task, ref store.RunRef) (tool.Result, error) {
 	runner, info, err := a.runner(task)
 	if err != nil {
@@ -76,7 +92,7 @@ func (a *Activities) attempt(ctx context.Context, task agent.Task, ref store.Run
 		if ctx.Err() != nil && (!errors.As(err, &f) || f.Kind != tool.FailedUnknown) {
 			return tool.Result{}, ctx.Err() // the run let go of this step, or the worker stops
 		}
-		again := errors.As(err, &f) && f.Kind == tool.FailedNotApplied && n < tries
+		again := errors.As(err, &f) && f.Kind == tool.FailedNotApplied && f.Wait == 0 && n < tries
 		if !again {
 			return tool.Result{}, finalToolError(err, info.Effect)
 		}
@@ -99,21 +115,28 @@ func toolError(err error) error {
 	case tool.FailedRefused:
 		return failedForGood(signals.ErrRefused, f.Error())
 	case tool.FailedNotApplied:
-		return failed(signals.ErrNotApplied, f.Error(), f.Open)
+		return failedAfter(f.Wait, signals.ErrNotApplied, f.Error(), f.Open)
+	case tool.FailedEarlier:
+		return failedAfter(f.Wait, signals.ErrEarlier, f.Error())
 	case tool.FailedStore:
 		if code := agent.ErrorCode(f.Err); code == agent.CodeInvalid || code == agent.CodeConflict {
 			return failedForGood(signals.ErrInvalid, f.Error()) // the ledger will never take this claim
 		}
 		return failed(signals.ErrUnavailable, f.Error())
 	}
-	return failed(signals.ErrUnknown, f.Error(), true)
+	return failedAfter(f.Wait, signals.ErrUnknown, f.Error(), true)
+}
+
+// failedAfter is [failed] with the wait before the next try; 0: as usual.
+func failedAfter(wait time.Duration, kind, text string, details ...any) error {
+	return temporal.NewApplicationErrorWithOptions(clip(text), kind, temporal.ApplicationErrorOptions{NextRetryDelay: wait, Details: details})
 }
 
 // finalToolError: a ReadOnly tool has used its tries up; one with an effect is
-// tried again until its deadline.
+// tried again until its deadline, and so is what the other side put off.
 func finalToolError(err error, effect agent.Effect) error {
 	var f *tool.Failure
-	if effect == agent.ReadOnly && errors.As(err, &f) && f.Kind == tool.FailedNotApplied {
+	if effect == agent.ReadOnly && errors.As(err, &f) && f.Kind == tool.FailedNotApplied && f.Wait == 0 {
 		return failedForGood(signals.ErrNotApplied, f.Error(), false)
 	}
 	return toolError(err)
@@ -149,14 +172,17 @@ type ledger struct {
 	ref   store.RunRef
 }
 
-func (l ledger) Claim(ctx context.Context, t agent.Task) (tool.Row, error) {
+func (l ledger) Claim(ctx context.Context, t agent.Task, by tool.Terms) (tool.Row, error) {
 	e, fresh, err := l.store.Claim(ctx, store.Claim{Tenant: l.ref.Tenant, Key: t.Key, Address: l.ref.Address, Scope: t.Scope, Agent: t.Agent,
-		Version: t.Version, Tool: t.Tool, Kind: t.Effect, Step: t.Step, Ordinal: t.Ordinal, Args: t.Args})
+		Version: t.Version, Tool: t.Tool, Kind: t.Effect, Step: t.Step, Ordinal: t.Ordinal, Args: t.Args,
+		Attempt: by.Attempt, Exclusive: by.Exclusive, Grace: by.Grace})
 	if err != nil {
 		return tool.Row{}, err
 	}
 	row := rowOf(e)
-	row.Open = !fresh && e.Attempts-1 > e.Released // besides this attempt
+	if row.Wait == 0 { // this attempt is counted, and is no earlier one
+		row.Open = !fresh && e.Attempts-1 > e.Released
+	}
 	return row, nil
 }
 
@@ -189,7 +215,7 @@ func (l ledger) Row(ctx context.Context, t agent.Task) (*tool.Row, error) {
 }
 
 func rowOf(e store.Effect) tool.Row {
-	row := tool.Row{Open: e.Open()}
+	row := tool.Row{Open: e.Open(), Wait: e.Wait}
 	switch e.Status {
 	case store.EffectRefused:
 		row.Settled = &tool.Settlement{Refused: e.Reason}

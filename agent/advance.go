@@ -38,7 +38,7 @@ func (m *Machine) once() {
 		m.judgeKept()
 		return
 	}
-	if r.busy() {
+	if r.busy() || m.held {
 		return
 	}
 	if reason := m.overBudget(); reason != "" {
@@ -53,6 +53,10 @@ func (m *Machine) once() {
 	}
 	if m.callsModel() {
 		m.trim()
+		if n := r.size(); n > r.Limits.Snapshot {
+			m.emit(EventPaused, "", PausedData{Reason: fmt.Sprintf("snapshot: the run has grown to %d bytes, the limit is %d", n, r.Limits.Snapshot)})
+			return
+		}
 		m.emit(EventTurnStarted, "", TurnStartedData{})
 	}
 }
@@ -162,15 +166,15 @@ func (m *Machine) inDoubt() []string {
 
 // overBudget names the budget that is at its limit, as the run's reason.
 func (m *Machine) overBudget() string {
-	u, b := m.run.Used, m.run.Limits.Budget
+	u, g, b := m.run.Used, m.run.Granted, m.run.Limits.Budget
 	for _, p := range []struct {
 		name       string
 		used, most int64
 	}{
-		{"turns", int64(u.Turns), int64(b.Turns)},
-		{"model_calls", int64(u.ModelCalls), int64(b.ModelCalls)},
-		{"tokens", u.Usage.Total(), b.Tokens},
-		{"active", u.ActiveMS, activeLimit(b.Active)},
+		{"turns", int64(u.Turns - g.Turns), int64(b.Turns)},
+		{"model_calls", int64(u.ModelCalls - g.ModelCalls), int64(b.ModelCalls)},
+		{"tokens", u.Usage.Total() - g.Tokens, b.Tokens},
+		{"active", u.ActiveMS - g.ActiveMS, activeLimit(b.Active)},
 		{"refusals", int64(u.Refusals), int64(b.Refusals)},
 		{"tool_errors", int64(u.ToolErrors), int64(b.ToolErrors)},
 		{"same_call", int64(u.SameCall), int64(b.SameCall)},
@@ -219,9 +223,31 @@ func (m *Machine) trim() {
 			}
 		}
 	}
-	if d.Turns > 0 || len(d.Results) > 0 {
+	d.Rulings = m.oldRulings()
+	if d.Turns > 0 || len(d.Results)+len(d.Rulings) > 0 {
 		m.emit(EventTrimmed, "", d)
 	}
+}
+
+// maxRulings bounds the rulings that a run remembers.
+const maxRulings = 100
+
+// oldRulings are the oldest rulings beyond the bound, those first that bind
+// nothing, since what they were made on has changed.
+func (m *Machine) oldRulings() []string {
+	over := len(m.run.Rulings) - maxRulings
+	if over <= 0 {
+		return nil
+	}
+	var free, bound []string
+	for _, u := range m.run.Rulings {
+		if u.Values != digest(m.values(u.Reads)) {
+			free = append(free, u.ID)
+		} else {
+			bound = append(bound, u.ID)
+		}
+	}
+	return append(free, bound...)[:over]
 }
 
 // oldTurns counts the oldest turns that are to go: a third of the window when

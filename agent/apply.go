@@ -64,7 +64,10 @@ var appliers = map[EventType]func(*Run, Event){
 	EventRulingMade:      on(func(r *Run, _ Event, d RulingMadeData) { r.Rulings = append(r.Rulings, d.Ruling) }),
 	EventCancelRequested: on(applyCancel),
 	EventTrimmed:         on(applyTrimmed),
-	EventPaused:          on(func(r *Run, _ Event, d PausedData) { r.Status, r.Reason = RunPaused, d.Reason }),
+	EventPaused:          on(applyPaused),
+	EventResumed:         on(applyResumed),
+	EventAmended:         on(applyAmended),
+	EventSnapshotLoaded:  on(func(r *Run, _ Event, d SnapshotLoadedData) { r.Rules = max(r.Rules, d.Rules) }),
 	EventCompleted:       on(applyEnded(RunCompleted)),
 	EventCancelled:       on(applyEnded(RunCancelled)),
 	EventFailed:          on(applyEnded(RunFailed)),
@@ -138,13 +141,6 @@ func (r *Run) callOf(step string) *ProposedCall {
 	return nil
 }
 
-func (r *Run) handled(id, body string, seq int64) {
-	r.Handled = append(r.Handled, Handled{ID: id, Body: body, Seq: seq})
-	if over := len(r.Handled) - r.Limits.Handled; over > 0 {
-		r.Handled = slices.Delete(r.Handled, 0, over)
-	}
-}
-
 func applyStarted(r *Run, e Event, d StartedData) {
 	*r = Run{V: RunSchema, Rules: d.Rules, Tenant: e.Tenant, Agent: d.Agent, Version: d.Version, Key: d.Key,
 		FirstRunID: d.FirstRunID, Fingerprint: d.Fingerprint, Principal: d.Principal, User: d.User, Limits: d.Limits,
@@ -207,7 +203,7 @@ func applyTurnCut(r *Run, e Event, d TurnCutData) {
 	r.Calling = false
 	t := r.lastTurn()
 	t.Cut = d.Reason
-	r.Used.ActiveMS += e.At.Sub(t.At).Milliseconds()
+	r.Used.ActiveMS += min(e.At.Sub(t.At).Milliseconds(), cutLimit)
 	if r.LastWord {
 		r.Spoken = true
 	}
@@ -220,7 +216,7 @@ func applyProposal(r *Run, e Event, d Proposal) {
 	u := &r.Used.Usage
 	u.Input, u.CacheRead, u.CacheWrite = u.Input+d.Usage.Input, u.CacheRead+d.Usage.CacheRead, u.CacheWrite+d.Usage.CacheWrite
 	u.Output, u.Reasoning = u.Output+d.Usage.Output, u.Reasoning+d.Usage.Reasoning
-	r.Used.ActiveMS += e.At.Sub(t.At).Milliseconds()
+	r.Used.ActiveMS += active(d.ActiveMS, e.At.Sub(t.At))
 	r.Due = len(d.Calls) > 0 || len(r.Opening) > 0
 	for _, c := range d.Calls {
 		id := digest([]any{c.Tool, c.Args, c.Raw})[:16]
@@ -287,19 +283,13 @@ func applyCallAnswered(r *Run, e Event, d CallAnsweredData) {
 	}
 }
 
-func applyReply(r *Run, _ Event, d ReplyData) {
-	if d.Last {
-		r.Spoken = true
-	}
-}
-
 func applyStateSet(r *Run, e Event, d StateSetData) {
 	r.State = ApplyPatch(r.State, d.Patch)
 	if r.Provenance == nil {
 		r.Provenance = map[string]Provenance{}
 	}
 	for _, f := range d.Fields {
-		r.Provenance[f] = Provenance{Source: d.Source, Turn: e.Turn, Step: e.Step, Rev: e.Seq}
+		r.Provenance[f] = Provenance{Source: d.Source, By: d.By, Turn: e.Turn, Step: e.Step, Rev: e.Seq}
 	}
 	for _, f := range d.Reset {
 		r.Provenance[f] = Provenance{Source: "follows", Turn: e.Turn, Step: e.Step, Rev: e.Seq}
@@ -358,8 +348,8 @@ func applyVerdict(r *Run, e Event, d VerdictData) {
 }
 
 func applyEnded(status RunStatus) func(*Run, Event, EndedData) {
-	return func(r *Run, _ Event, d EndedData) {
-		r.Status, r.Reason, r.FailedEnd = status, d.Reason, d.Failed
+	return func(r *Run, e Event, d EndedData) {
+		r.Status, r.Reason, r.FailedEnd, r.News = status, d.Reason, d.Failed, e.Seq
 		r.Calling, r.Due, r.Cancel = false, false, nil
 	}
 }
@@ -373,6 +363,15 @@ func joinOr(names []string) string {
 		out += " or " + n
 	}
 	return out
+}
+
+// active is how long something worked: as it was measured, or as it took.
+// Waiting for a provider or a store that is down is not work.
+func active(measured int64, took time.Duration) int64 {
+	if measured > 0 {
+		return min(measured, took.Milliseconds())
+	}
+	return took.Milliseconds()
 }
 
 // stamp is a time as people and models read it: UTC, whole seconds.

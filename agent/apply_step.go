@@ -51,7 +51,7 @@ func applyStepDone(r *Run, e Event, d StepDoneData) {
 	if s == nil {
 		return
 	}
-	r.settle(s, e, StepDone, d.Reason)
+	r.settle(s, e, StepDone, d.Reason, d.ActiveMS)
 	s.Result, s.Whole = d.Result, d.Whole
 	if !d.Uncommitted {
 		r.Used.ToolErrors = 0
@@ -83,7 +83,10 @@ func applyStepSettled(r *Run, e Event, d StepSettledData) {
 	if d.Status == StepFailed || d.Status == StepRefused {
 		r.Used.ToolErrors++
 	}
-	r.settle(s, e, d.Status, d.Reason)
+	r.settle(s, e, d.Status, d.Reason, 0)
+	if d.Status == StepInDoubt {
+		r.News = e.Seq
+	}
 	if d.ForGood && s.Effect != "" {
 		r.ordinal(s.Effect, s.Ordinal+1)
 	}
@@ -100,9 +103,9 @@ func applyStepSettled(r *Run, e Event, d StepSettledData) {
 	r.tell(s, e, text+".")
 }
 
-func (r *Run) settle(s *Step, e Event, status StepStatus, reason string) {
+func (r *Run) settle(s *Step, e Event, status StepStatus, reason string, measured int64) {
 	if s.Status == StepRunning && !s.RunAt.IsZero() {
-		r.Used.ActiveMS += e.At.Sub(s.RunAt).Milliseconds()
+		r.Used.ActiveMS += active(measured, e.At.Sub(s.RunAt))
 	}
 	s.Status, s.Reason = status, reason
 }
@@ -118,7 +121,7 @@ func (r *Run) tell(s *Step, e Event, text string) {
 }
 
 func (r *Run) openGate(e Event, g Gate) {
-	r.Gates = append(r.Gates, g)
+	r.Gates, r.News = append(r.Gates, g), e.Seq
 	r.answered() // by a proposal whose call waits
 	if g.Kind != KindAsk {
 		return
@@ -146,6 +149,11 @@ func applyTrimmed(r *Run, _ Event, d TrimmedData) {
 			s.Archived, s.Result = len(s.Result), nil
 			r.Trimmed.Results++
 		}
+	}
+	if len(d.Rulings) > 0 {
+		before := len(r.Rulings)
+		r.Rulings = slices.DeleteFunc(r.Rulings, func(u Ruling) bool { return slices.Contains(d.Rulings, u.ID) })
+		r.Trimmed.Rulings += before - len(r.Rulings)
 	}
 	if n := min(d.Turns, len(r.Turns)); n > 0 {
 		last := r.Turns[n-1].N

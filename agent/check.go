@@ -37,7 +37,17 @@ func (c *checker) header(noInit bool) {
 			c.report("limits", "%s is %d; only a budget can be without a limit", p.name, p.value)
 		}
 	}
+	if l.History < minHistory || l.HistoryBytes < minHistory*1024 {
+		c.report("limits", "History is %d events and HistoryBytes %d: a run must get further than that before it is continued; at least %d and %d", l.History, l.HistoryBytes, minHistory, minHistory*1024)
+	}
+	if l.Outage < 0 {
+		c.report("limits", "Outage is %s; leave it out for %s", l.Outage, DefaultOutage)
+	}
 }
+
+// minHistory keeps a run from being continued before it has done anything: a
+// turn with one tool call takes about 30 events.
+const minHistory = 50
 
 func (c *checker) tool(where string, t *toolDef, result reflect.Type) {
 	at := "tool " + t.name
@@ -62,7 +72,7 @@ func (c *checker) tool(where string, t *toolDef, result reflect.Type) {
 		c.report(at, "is quick, which only a ReadOnly tool may be")
 	}
 	switch t.effect {
-	case Reconcilable, Once:
+	case Once:
 		c.report(at, "effect %s cannot be run yet", t.effect)
 	}
 	if t.gate != nil {

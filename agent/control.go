@@ -155,7 +155,7 @@ func setFields(m *Machine, a setFieldsArgs) (string, error) {
 	if len(changed) == 0 {
 		return "no change: the fields hold these values already", nil
 	}
-	m.set(source, "", state, nil)
+	m.set(origin{source: source}, state, nil)
 	return "set: " + strings.Join(changed, ", "), nil
 }
 

@@ -19,7 +19,7 @@ func (m *Machine) started(in Started) {
 	}
 	m.emit(EventStarted, "", StartedData{Agent: m.def.Name, Version: m.def.Version, Key: in.Key, FirstRunID: in.FirstRunID,
 		Rules: in.Rules, Fingerprint: in.Fingerprint, Limits: in.Limits, Principal: in.Principal, User: in.User,
-		Body: body, BodyDigest: in.Digest})
+		Body: body, BodyDigest: in.Digest, After: in.After})
 	state, err := m.def.init(body)
 	if err == nil && len(state) > m.run.Limits.State {
 		err = Errorf(CodeInvalid, "the first state has %d bytes, the limit is %d", len(state), m.run.Limits.State)
@@ -173,17 +173,17 @@ func (m *Machine) closeStep(id string, gate GateStatus, step StepStatus, reason 
 	m.emit(EventStepSettled, id, StepSettledData{Status: step, Reason: reason})
 }
 
-// set writes a new state for a source, with what follows from the change:
+// set writes a new state on somebody's account, with what follows from the change:
 // fields that follow a changed one are cleared, and gates that read a changed
-// one are void. The caller has checked that the source may set the fields.
-func (m *Machine) set(source, step string, state JSON, verified []string) {
+// one are void. The caller has checked that they may be set so.
+func (m *Machine) set(o origin, state JSON, verified []string) {
 	old, next := object(m.run.State), object(state)
 	changed := changedFields(old, next)
 	reset := m.resetFollowers(next, changed)
 	if len(changed)+len(reset)+len(verified) == 0 {
 		return
 	}
-	m.emit(EventStateSet, step, StateSetData{Patch: encodeValue(mergeDiff(old, next)), Source: source,
+	m.emit(EventStateSet, o.step, StateSetData{Patch: encodeValue(mergeDiff(old, next)), Source: o.source, By: o.by,
 		Fields: changed, Reset: reset, Verified: verified})
 	m.voidGates(slices.Concat(changed, reset))
 }

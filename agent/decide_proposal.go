@@ -16,7 +16,8 @@ func (m *Machine) proposed(in Proposed) {
 	if !m.run.Calling || in.Turn != m.run.Turn {
 		return
 	}
-	p := Proposal{Text: clean(in.Text), Finish: in.Finish, Model: clip(in.Model, idLimit), Instructions: in.Instructions, Usage: in.Usage, Opaque: in.Opaque}
+	p := Proposal{Text: clean(in.Text), Finish: in.Finish, Model: clip(in.Model, idLimit), Instructions: in.Instructions, Usage: in.Usage, Opaque: in.Opaque,
+		ActiveMS: in.ActiveMS}
 	if len(in.Calls) > maxCalls {
 		p.Excess, in.Calls = len(in.Calls), nil
 	}

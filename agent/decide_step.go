@@ -11,7 +11,7 @@ func (m *Machine) stepFinished(in StepFinished) {
 	if s == nil || s.Status != StepRunning {
 		return
 	}
-	m.finish(s, in.Result, in.Whole, in.Unkept, "")
+	m.finish(s, in.Result, in.Whole, in.Unkept, "", in.ActiveMS)
 }
 
 // effectStands settles a step whose effect happened in an earlier branch: its
@@ -22,18 +22,18 @@ func (m *Machine) effectStands(in EffectStands) {
 		return
 	}
 	m.emit(EventGateClosed, s.ID, GateClosedData{Gate: s.ID, Status: GateVoid, Reason: "it has happened already, before the run was reset"})
-	m.finish(s, in.Result, in.Whole, in.Unkept, "it had happened before the run was reset")
+	m.finish(s, in.Result, in.Whole, in.Unkept, "it had happened before the run was reset", 0)
 }
 
-func (m *Machine) finish(s *Step, result JSON, whole *Blob, unkept string, stood string) {
+func (m *Machine) finish(s *Step, result JSON, whole *Blob, unkept string, stood string, activeMS int64) {
 	id, t := s.ID, m.def.tools[s.Tool]
 	state, err := m.committed(s, result, unkept)
-	m.emit(EventStepDone, id, StepDoneData{Result: result, Whole: whole, Stood: stood != "", Reason: stood, Uncommitted: err != nil})
+	m.emit(EventStepDone, id, StepDoneData{Result: result, ActiveMS: activeMS, Whole: whole, Stood: stood != "", Reason: stood, Uncommitted: err != nil})
 	if err != nil {
 		m.emit(EventCommitRefused, id, CommitRefusedData{Reason: clip(err.Error(), reasonLimit)})
 		return
 	}
-	m.set("tool", id, state, t.verified(m.run.State, state))
+	m.set(origin{source: "tool", step: id}, state, t.verified(m.run.State, state))
 }
 
 // committed is the state that the tool's Commit makes of a result.
@@ -228,6 +228,10 @@ func (m *Machine) enterCall(p *phaseDef, call Call) {
 	m.commit(commitment{kind: KindTool, tool: t.name, args: args, by: ByEnter, gate: t.gate, t: t})
 }
 
+// maxOrdinals bounds the effects whose calls are counted: the counts must never
+// be forgotten, and are carried in every snapshot.
+const maxOrdinals = 1000
+
 // forbids says why a call with good arguments may not be made now: a binding
 // ruling, too much under way, or the same effect under way.
 func (m *Machine) forbids(t *toolDef, args JSON) string {
@@ -246,10 +250,13 @@ func (m *Machine) forbids(t *toolDef, args JSON) string {
 	if open > m.run.Limits.State {
 		return fmt.Sprintf("the calls that are under way would hold %d bytes of arguments, the limit is %d; wait for them or withdraw one", open, m.run.Limits.State)
 	}
+	effect := effectOf(t.name, args)
+	if _, known := m.run.Ordinals[effect]; t.repeatable && !known && len(m.run.Ordinals) >= maxOrdinals {
+		return fmt.Sprintf("the run has made %d different repeatable calls and remembers no more; start a new run for the rest", maxOrdinals)
+	}
 	if t.effect == ReadOnly || t.repeatable {
 		return ""
 	}
-	effect := effectOf(t.name, args)
 	for _, s := range m.run.Steps {
 		if s.Effect == effect && s.Status.Open() {
 			return fmt.Sprintf("the same call is step %s already, which is %s", s.ID, s.Status)

@@ -23,9 +23,12 @@ func (m *Machine) verdict(v Verdict) Receipt {
 		return Receipt{Status: Voided, Seq: e.Seq, Reason: why, Gate: m.gateOutcome(v.Gate)}
 	}
 	if m.run.Owed > 0 || m.run.Status == RunPaused {
+		reason := "it arrived while the run had something unanswered, and is judged right after"
+		if m.run.Status == RunPaused {
+			reason = "the run is paused (" + m.run.Reason + "); it is judged when the run is resumed"
+		}
 		e := m.emit(EventVerdict, v.Gate, VerdictData{Verdict: v, Judgement: "kept", Body: body})
-		return Receipt{Status: KeptBack, Seq: e.Seq, Gate: m.gateOutcome(v.Gate),
-			Reason: "it arrived while the run had something unanswered, and is judged right after"}
+		return Receipt{Status: KeptBack, Seq: e.Seq, Gate: m.gateOutcome(v.Gate), Reason: reason}
 	}
 	seq := m.take(v, body)
 	return Receipt{Status: Accepted, Seq: seq, Gate: m.gateOutcome(v.Gate)}

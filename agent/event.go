@@ -36,6 +36,9 @@ const (
 	EventInputRefused    EventType = "input_refused" // a signal nobody can be answered for
 	EventTrimmed         EventType = "trimmed"
 	EventPaused          EventType = "paused"
+	EventResumed         EventType = "resumed"
+	EventAmended         EventType = "amended"         // from outside; a state_set follows
+	EventSnapshotLoaded  EventType = "snapshot_loaded" // the next Temporal run of the chain goes on
 	EventCompleted       EventType = "completed"
 	EventCancelled       EventType = "cancelled"
 	EventFailed          EventType = "failed" // it could not start

@@ -59,6 +59,7 @@ type ReplyData struct {
 type StateSetData struct {
 	Patch    JSON     `json:"patch"` // RFC 7386, against the state before
 	Source   string   `json:"source"`
+	By       string   `json:"by,omitempty"`       // subject, of an amend
 	Fields   []string `json:"fields"`             // that changed by the writer
 	Reset    []string `json:"reset,omitempty"`    // that changed because they follow one that did
 	Verified []string `json:"verified,omitempty"` // by an outside source, changed or not
@@ -101,9 +102,10 @@ type StepStartedData struct {
 
 // StepDoneData is the data of EventStepDone.
 type StepDoneData struct {
-	Result JSON  `json:"result"`
-	Whole  *Blob `json:"whole,omitempty"`
-	Stood  bool  `json:"stood,omitempty"` // it had happened in an earlier branch
+	Result   JSON  `json:"result"`
+	ActiveMS int64 `json:"active_ms,omitempty"` // of the attempt that had it
+	Whole    *Blob `json:"whole,omitempty"`
+	Stood    bool  `json:"stood,omitempty"` // it had happened in an earlier branch
 	// Uncommitted: a commit_refused follows.
 	Uncommitted bool   `json:"uncommitted,omitempty"`
 	Reason      string `json:"reason,omitempty"`
@@ -167,11 +169,41 @@ type InputRefusedData struct {
 type TrimmedData struct {
 	Turns   int      `json:"turns,omitempty"`   // the oldest so many
 	Results []string `json:"results,omitempty"` // steps whose results are archived
+	Rulings []string `json:"rulings,omitempty"` // that bind nothing any more, or were too many
 }
 
-// PausedData is the data of EventPaused.
+// PausedData is the data of EventPaused. ID, Principal and Body are of a pause
+// that somebody asked for.
 type PausedData struct {
-	Reason string `json:"reason"`
+	Reason    string     `json:"reason"`
+	ID        string     `json:"id,omitempty"`
+	Principal *Principal `json:"principal,omitempty"`
+	Body      string     `json:"body,omitempty"`
+}
+
+// ResumedData is the data of EventResumed.
+type ResumedData struct {
+	ID        string    `json:"id"`
+	Principal Principal `json:"principal"`
+	Reason    string    `json:"reason,omitempty"`
+	Body      string    `json:"body"`
+	Budget    string    `json:"budget,omitempty"` // the budget that is granted once more
+}
+
+// AmendedData is the data of EventAmended; a state_set follows where it changed
+// anything.
+type AmendedData struct {
+	ID        string    `json:"id"`
+	Principal Principal `json:"principal"`
+	Fields    []string  `json:"fields"`
+	Reason    string    `json:"reason,omitempty"`
+	Body      string    `json:"body"`
+}
+
+// SnapshotLoadedData is the data of EventSnapshotLoaded.
+type SnapshotLoadedData struct {
+	Rules int    `json:"rules"`
+	RunID string `json:"run_id"` // the Temporal run that goes on
 }
 
 // EndedData is the data of EventCompleted, EventCancelled and EventFailed.

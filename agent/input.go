@@ -15,6 +15,7 @@ type Started struct {
 	User                    string
 	Body                    JSON   // the agent's In
 	Digest                  string // of all that makes a start the same start
+	After                   string // first run id of the run that it follows under its address
 }
 
 // Message is what the user says. ID makes a repeat harmless.
@@ -34,6 +35,7 @@ type Proposed struct {
 	Instructions string
 	Usage        Usage
 	Opaque       JSON
+	ActiveMS     int64 // of the attempt that answered; 0 where it was not measured
 }
 
 // RawCall is a call as the model wrote it: Args may be no JSON at all.
@@ -57,6 +59,9 @@ type StepFinished struct {
 	// Unkept says why Result is empty although the step happened: it is too large
 	// and the tool names no Keep, or it is no JSON that is accepted.
 	Unkept string
+	// ActiveMS is how long the attempt took that had the result; 0 where it was
+	// not measured.
+	ActiveMS int64
 }
 
 // StepNotApplied says that the step failed and nothing happened.
@@ -93,6 +98,34 @@ type CancelRun struct {
 	Reason    string
 }
 
+// AmendRun sets fields of the state from outside.
+type AmendRun struct {
+	ID        string
+	Principal Principal
+	Fields    JSON // an object; null sets a field's zero value
+	Reason    string
+}
+
+// PauseRun stops the run until it is resumed.
+type PauseRun struct {
+	ID        string
+	Principal Principal
+	Reason    string
+}
+
+// ResumeRun lets a paused run go on.
+type ResumeRun struct {
+	ID        string
+	Principal Principal
+	Reason    string
+}
+
+// SnapshotLoaded says that a new Temporal run goes on with the run.
+type SnapshotLoaded struct {
+	Rules int
+	RunID string
+}
+
 // Malformed is a signal that could not be read: recorded, since its sender
 // gets no answer.
 type Malformed struct{ Name, Reason string }
@@ -109,6 +142,10 @@ func (EffectStands) input()   {}
 func (VerdictGiven) input()   {}
 func (GateTimerFired) input() {}
 func (CancelRun) input()      {}
+func (AmendRun) input()       {}
+func (PauseRun) input()       {}
+func (ResumeRun) input()      {}
+func (SnapshotLoaded) input() {}
 func (Malformed) input()      {}
 
 // Receipt answers the sender of an input.

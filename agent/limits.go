@@ -5,26 +5,37 @@ import "time"
 // Limits are sizes in bytes, and the budget. They are fixed when the run
 // starts and recorded in its first event.
 type Limits struct {
-	State    int    `json:"state"`
-	Snapshot int    `json:"snapshot"`
-	View     int    `json:"view"`
-	Shown    int    `json:"shown"`   // shown state, within View
-	Facts    int    `json:"facts"`   // within View
-	Rulings  int    `json:"rulings"` // within View
-	Result   int    `json:"result"`  // what Commit gets, and a call's arguments
-	Message  int    `json:"message"` // all unread messages together
-	Batch    int    `json:"batch"`
-	Window   int    `json:"window"` // turns shown at most; trimmed by a third
-	Active   int    `json:"active"` // results shown at most; trimmed by half
-	Handled  int    `json:"handled"`
-	Budget   Budget `json:"budget"`
+	State    int `json:"state"`
+	Snapshot int `json:"snapshot"`
+	View     int `json:"view"`
+	Shown    int `json:"shown"`   // shown state, within View
+	Facts    int `json:"facts"`   // within View
+	Rulings  int `json:"rulings"` // within View
+	Result   int `json:"result"`  // what Commit gets, and a call's arguments
+	Message  int `json:"message"` // all unread messages together
+	Batch    int `json:"batch"`
+	Window   int `json:"window"` // turns shown at most; trimmed by a third
+	Active   int `json:"active"` // results shown at most; trimmed by half
+	Handled  int `json:"handled"`
+	// History and HistoryBytes are how long Temporal's history may grow before
+	// the run goes on in a new one, beside Temporal's own suggestion.
+	History      int `json:"history,omitempty"`
+	HistoryBytes int `json:"history_bytes,omitempty"`
+	// Outage is how long a model's provider may be down, in nanoseconds, before
+	// the run pauses.
+	Outage time.Duration `json:"outage,omitempty"`
+	Budget Budget        `json:"budget"`
 }
+
+// DefaultOutage is how long a provider may be down before a run pauses.
+const DefaultOutage = 24 * time.Hour
 
 // DefaultLimits are the limits of a run whose definition says nothing else.
 func DefaultLimits() Limits {
 	return Limits{
 		State: 64 << 10, Snapshot: 256 << 10, View: 24 << 10, Shown: 12 << 10, Facts: 4 << 10, Rulings: 2 << 10,
 		Result: 16 << 10, Message: 6 << 10, Batch: 64 << 10, Window: 12, Active: 5 << 10, Handled: 1000,
+		History: 2000, HistoryBytes: 2 << 20, Outage: DefaultOutage,
 		Budget: DefaultBudget(),
 	}
 }
@@ -59,8 +70,11 @@ func (l Limits) withDefaults(b Budget) Limits {
 		def int
 	}{{&l.State, d.State}, {&l.Snapshot, d.Snapshot}, {&l.View, d.View}, {&l.Shown, d.Shown}, {&l.Facts, d.Facts},
 		{&l.Rulings, d.Rulings}, {&l.Result, d.Result}, {&l.Message, d.Message}, {&l.Batch, d.Batch}, {&l.Window, d.Window},
-		{&l.Active, d.Active}, {&l.Handled, d.Handled}} {
+		{&l.Active, d.Active}, {&l.Handled, d.Handled}, {&l.History, d.History}, {&l.HistoryBytes, d.HistoryBytes}} {
 		fill(p.v, p.def)
+	}
+	if l.Outage == 0 {
+		l.Outage = d.Outage
 	}
 	if l.Budget == (Budget{}) {
 		l.Budget = b

@@ -18,6 +18,7 @@ type Machine struct {
 	def    *Definition
 	run    *Run
 	broken bool
+	held   bool // no new turn: a snapshot is to be taken
 
 	hash   string   // of the chain up to the last event
 	before string   // of the chain before outbox[0]
@@ -85,6 +86,16 @@ func (m *Machine) decide(in Input) Receipt {
 		// expireGates, in advance, judges by the clock.
 	case CancelRun:
 		return m.cancel(in)
+	case AmendRun:
+		return m.amend(in)
+	case PauseRun:
+		return m.pause(in)
+	case ResumeRun:
+		return m.resume(in)
+	case SnapshotLoaded:
+		m.emit(EventSnapshotLoaded, "", SnapshotLoadedData{Rules: in.Rules, RunID: in.RunID})
+		m.reopen()
+		m.visible = true // what was not acknowledged may be what somebody waits to see
 	case Malformed:
 		if !m.run.Status.Ended() && m.run.Seq > 0 {
 			m.emit(EventInputRefused, "", InputRefusedData{Name: in.Name, Reason: clip(in.Reason, reasonLimit)})
@@ -181,7 +192,7 @@ func (m *Machine) quick(tool string) bool {
 // react is what follows from an event, by the run alone: no user code.
 func (m *Machine) react(e Event) {
 	switch e.Type {
-	case EventStarted, EventReply, EventMessage, EventVerdict, EventPaused, EventRulingMade, EventInputRefused:
+	case EventStarted, EventReply, EventMessage, EventVerdict, EventPaused, EventResumed, EventAmended, EventRulingMade, EventInputRefused:
 		m.visible = true
 	case EventTurnStarted:
 		m.command(CallModel{View: m.view()})

@@ -125,6 +125,7 @@ type Run struct {
 	Handled  []Handled      `json:"handled,omitempty"`
 
 	Used      Used     `json:"used"`
+	Granted   Granted  `json:"granted,omitzero"`
 	Cancel    *Cancel  `json:"cancel,omitempty"`
 	Trimmed   Trimmed  `json:"trimmed,omitzero"`
 	FailedEnd []string `json:"failed_end,omitempty"` // final Enter steps that did not happen
@@ -153,7 +154,7 @@ type Reply struct {
 
 // Provenance says where a field's value comes from.
 type Provenance struct {
-	Source     string     `json:"source"` // start, user, model, tool, reviewer, system, follows
+	Source     string     `json:"source"` // start, user, model, tool, amend, follows
 	Turn       int        `json:"turn,omitempty"`
 	Step       string     `json:"step,omitempty"`
 	By         string     `json:"by,omitempty"`          // subject, where a person or a backend set it by an amend
@@ -198,6 +199,8 @@ type Item struct {
 	By   string   `json:"by,omitempty"` // subject
 	Step string   `json:"step,omitempty"`
 	Text string   `json:"text"`
+	// Fields and By are of the one item that tells of amends.
+	Fields []string `json:"fields,omitempty"`
 }
 
 // ItemKind is message or outcome.
@@ -226,8 +229,9 @@ type Proposal struct {
 	Model        string         `json:"model,omitempty"`
 	Instructions string         `json:"instructions,omitempty"` // digest
 	Usage        Usage          `json:"usage,omitzero"`
-	Opaque       JSON           `json:"opaque,omitempty"` // the provider's own items, bound to Model
-	Excess       int            `json:"excess,omitempty"` // calls that it made, where they were too many to be kept
+	Opaque       JSON           `json:"opaque,omitempty"`    // the provider's own items, bound to Model
+	ActiveMS     int64          `json:"active_ms,omitempty"` // of the attempt that answered
+	Excess       int            `json:"excess,omitempty"`    // calls that it made, where they were too many to be kept
 }
 
 // ProposedCall is one call of a proposal and its one answer.
@@ -376,9 +380,18 @@ type Used struct {
 	LastCall   string `json:"last_call,omitempty"` // digest
 }
 
+// Granted is what had been used when a budget was granted once more.
+type Granted struct {
+	Turns      int   `json:"turns,omitempty"`
+	ModelCalls int   `json:"model_calls,omitempty"`
+	Tokens     int64 `json:"tokens,omitempty"`
+	ActiveMS   int64 `json:"active_ms,omitempty"`
+}
+
 // Trimmed counts what the run no longer holds; the journal has it all.
 type Trimmed struct {
 	Turns   int `json:"turns,omitempty"`
 	Results int `json:"results,omitempty"`
 	Steps   int `json:"steps,omitempty"`
+	Rulings int `json:"rulings,omitempty"`
 }

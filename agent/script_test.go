@@ -98,6 +98,10 @@ func words(line string) (list []string, kv map[string]string) {
 func (d *driver) do(lines []string) string {
 	d.now = d.now.Add(time.Second)
 	verb, rest, _ := strings.Cut(lines[0], " ")
+	fields := ""
+	if verb == "amend" { // JSON without spaces, then the words
+		fields, rest, _ = strings.Cut(rest, " ")
+	}
 	list, kv := words(rest)
 	arg := func(i int) string {
 		if i < len(list) {
@@ -177,6 +181,25 @@ func (d *driver) do(lines []string) string {
 		return d.step(agent.GateTimerFired{Gate: arg(1)})
 	case "cancel":
 		return d.step(agent.CancelRun{ID: id, Principal: who, Reason: kv["reason"]})
+	case "amend":
+		return d.step(agent.AmendRun{ID: id, Principal: who, Fields: agent.JSON(fields), Reason: kv["reason"]})
+	case "pause":
+		return d.step(agent.PauseRun{ID: id, Principal: who, Reason: kv["reason"]})
+	case "resume":
+		return d.step(agent.ResumeRun{ID: id, Principal: who, Reason: kv["reason"]})
+	case "hold":
+		d.m.Hold()
+		return ""
+	case "snapshot": // through JSON, as the next Temporal run gets it
+		data, err := json.Marshal(d.m.Snapshot())
+		require.NoError(d.t, err)
+		var s agent.Snapshot
+		require.NoError(d.t, json.Unmarshal(data, &s))
+		d.m, err = agent.Restore(d.m.Definition(), s)
+		require.NoError(d.t, err)
+		return d.step(agent.SnapshotLoaded{Rules: agent.Rules, RunID: arg(0)})
+	case "provenance":
+		return fmt.Sprintf("%+v\n", d.m.Run().Provenance[arg(0)])
 	case "malformed":
 		return d.step(agent.Malformed{Name: arg(0), Reason: arg(1)})
 	case "state":

@@ -13,15 +13,20 @@ const (
 	KindRateLimited    Kind = "rate_limited"     // retry after RetryAfter
 	KindRefused        Kind = "refused"          // the same request is refused again
 	KindContextTooLong Kind = "context_too_long" // a smaller context may do
-	KindUnauthorized   Kind = "unauthorized"     // the key is missing, wrong or has no right; an operator must act
+	KindUnauthorized   Kind = "unauthorized"     // the key is missing, wrong or has no right: an operator must act
+	KindQuota          Kind = "quota"            // the account's money or quota is used up: an operator must act
 	KindInvalidAnswer  Kind = "invalid_answer"   // it answered, and the answer cannot be read; it may have been billed
 )
 
-// Temporary reports whether the same request can succeed later.
+// Temporary reports whether the same request can succeed later by itself.
 func (k Kind) Temporary() bool { return k == KindUnavailable || k == KindRateLimited }
 
-// Error is a failed model call. Message is for people and holds no key and no
-// content of the request.
+// Operator reports whether the same request succeeds once an operator has acted
+// on the account. To a run that is an outage like any other.
+func (k Kind) Operator() bool { return k == KindUnauthorized || k == KindQuota }
+
+// Error is a failed model call. Message is for people. It holds no key; it can
+// quote, in a line, what the provider said of the request.
 type Error struct {
 	Kind       Kind
 	RetryAfter time.Duration // as the provider asked; 0: it did not say

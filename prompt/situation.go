@@ -166,6 +166,7 @@ var sourceWords = map[string]string{
 	"tool":     "set by a tool",
 	"reviewer": "set by a reviewer",
 	"system":   "set by the program's surroundings",
+	"amend":    "set from outside the conversation",
 	"follows":  "cleared, since the field that it follows changed",
 }
 

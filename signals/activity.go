@@ -14,17 +14,18 @@ func ToolActivity(agentName, tool string) string { return agentName + "." + tool
 
 // Types of the errors that activities and updates fail with.
 const (
-	ErrRefused     = "refused"      // a tool: for good, nothing happened
-	ErrNotApplied  = "not_applied"  // a tool: nothing happened
-	ErrUnknown     = "unknown"      // a tool: nobody knows
-	ErrNotDeployed = "not_deployed" // this worker lacks the agent version or tool
-	ErrUnavailable = "unavailable"  // store or provider: nothing was run
-	ErrModel       = "model_failed" // the provider refused for good
-	ErrDiverged    = "diverged"     // the journal holds other events
-	ErrSuperseded  = "superseded"   // a reset run holds the journal now
-	ErrKeyUsed     = "key_used"     // the key was used by another run with the same start
-	ErrConflict    = "conflict"     // the key was used by another run with another start
-	ErrInvalid     = "invalid"      // the input can never work
+	ErrRefused     = "refused"         // a tool: for good, nothing happened
+	ErrNotApplied  = "not_applied"     // a tool: nothing happened
+	ErrUnknown     = "unknown"         // a tool: nobody knows
+	ErrNotDeployed = "not_deployed"    // this worker lacks the agent version or tool
+	ErrUnavailable = "unavailable"     // store or provider: nothing was run
+	ErrModel       = "model_failed"    // the provider refused for good
+	ErrDiverged    = "diverged"        // the journal holds other events
+	ErrSuperseded  = "superseded"      // a reset run holds the journal now
+	ErrKeyUsed     = "key_used"        // the key was used by another run with the same start
+	ErrConflict    = "conflict"        // the key was used by another run with another start
+	ErrInvalid     = "invalid"         // the input can never work
+	ErrEarlier     = "earlier_attempt" // a tool: an attempt before may still run; nothing was run
 )
 
 // Ride is what every ordinary activity carries and commits before it does
@@ -81,7 +82,8 @@ type Answer struct {
 	Instructions string             `json:"instructions"` // digest
 	Usage        agent.Usage        `json:"usage,omitzero"`
 	Opaque       agent.JSON         `json:"opaque,omitempty"`
-	Bytes        int                `json:"bytes"` // of the request
+	Bytes        int                `json:"bytes"`               // of the request
+	ActiveMS     int64              `json:"active_ms,omitempty"` // how long the attempt took that had it
 }
 
 // ToolInput is the input of a tool's activity.
@@ -101,6 +103,8 @@ type ToolResult struct {
 	Result agent.JSON  `json:"result,omitempty"`
 	Whole  *agent.Blob `json:"whole,omitempty"`
 	Unkept string      `json:"unkept,omitempty"` // why there is no result, although it happened
+	// ActiveMS is how long the attempt took that had it; 0 where none was needed.
+	ActiveMS int64 `json:"active_ms,omitempty"`
 }
 
 // QuickActivity is the local activity of a quick tool.

@@ -29,6 +29,11 @@ var schemas = map[string]struct {
 	"message": {signals.Messages.Schema(), "Message", "Payload of the signal and of the update named message: what the user says.", false},
 	"cancel":  {signals.Cancels.Schema(), "Cancel", "Payload of the signal and of the update named cancel: ends the run once its running steps have ended.", false},
 	"verdict": {signals.Verdicts.Schema(), "Verdict", "Payload of the signal and of the update named verdict: a person's decision about one gate as it was shown. verdict is approve or reject; a reject needs a reason.", false},
+	"amend":   {signals.Amends.Schema(), "Amend", "Payload of the signal and of the update named amend: sets fields of the state from outside. fields is an object of new values; null sets a field's zero value.", false},
+	"pause":   {signals.Pauses.Schema(), "Pause", "Payload of the signal and of the update named pause: nothing new starts until the run is resumed.", false},
+	"resume":  {signals.Resumes.Schema(), "Resume", "Payload of the signal and of the update named resume: lets a paused run go on.", false},
+	"wait":    {signals.Waits.Schema(), "Wait", "Payload of the update named wait, which answers with news when something stands after event after_seq.", false},
+	"news":    {agent.NewDecoder[signals.News]().Schema(), "News", "What the update named wait answers. again: nothing new yet, ask again.", true},
 	"receipt": {agent.NewDecoder[agent.Receipt]().Schema(), "Receipt", "What every update answers.", true},
 	"run":     {agent.NewDecoder[agent.Run]().Schema(), "Run", "What the query named run answers: the run as of its last completed task.", true},
 	"end":     {agent.NewDecoder[signals.End]().Schema(), "End", "The result of a run's workflow.", true},
@@ -90,6 +95,10 @@ func TestPayloadsRoundTrip(t *testing.T) {
 		Body: agent.JSON(`{"customer_id":"c-7"}`), Message: &message, TraceID: "t-1"})
 	roundTrip(t, signals.Messages, message)
 	roundTrip(t, signals.Cancels, signals.Cancel{ID: "c-1", Principal: who, Reason: "enough", TraceID: "t-1"})
+	roundTrip(t, signals.Amends, signals.Amend{ID: "a-1", Principal: who, Fields: agent.JSON(`{"order_id":"1043"}`), Reason: "the customer rang", TraceID: "t-1"})
+	roundTrip(t, signals.Pauses, signals.Pause{ID: "p-1", Principal: who, Reason: "a look", TraceID: "t-1"})
+	roundTrip(t, signals.Resumes, signals.Resume{ID: "r-1", Principal: who, Reason: "go on", TraceID: "t-1"})
+	roundTrip(t, signals.Waits, signals.Wait{AfterSeq: 12})
 	roundTrip(t, signals.Verdicts, signals.Verdict{ID: "v-1", Gate: "3.1", Digest: "d", Verdict: agent.Reject, Reason: "no photo", Principal: who, TraceID: "t-1"})
 }
 

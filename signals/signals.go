@@ -26,8 +26,9 @@ const (
 )
 
 // UpdateWait is an update only: it answers with [News] as soon as there is some,
-// and with News.Again after [WaitFor], before continue-as-new and when the run
-// answers too many already. Its caller asks again with the same AfterSeq.
+// and with News.Again after [WaitFor] and before continue-as-new: its caller asks
+// again with the same AfterSeq. It is refused as unavailable where [WaitMost]
+// wait already.
 const UpdateWait = "wait"
 
 // WaitFor and WaitMost bound the waiting of [UpdateWait]: how long one waits,

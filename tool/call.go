@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 	"strings"
 
@@ -18,7 +19,11 @@ type Caller struct {
 	Step   string
 }
 
-type callerKey struct{}
+type (
+	callerKey struct{}
+	argsKey   struct{}
+	openKey   struct{}
+)
 
 // CallerOf is the caller in a tool function's context.
 func CallerOf(ctx context.Context) Caller {
@@ -26,19 +31,46 @@ func CallerOf(ctx context.Context) Caller {
 	return c
 }
 
-func withCaller(ctx context.Context, t agent.Task) context.Context {
-	return context.WithValue(ctx, callerKey{}, Caller{Tenant: t.Tenant, User: t.User, Step: t.Step})
+// withTask gives a tool's functions the caller, and the bytes of its arguments.
+func withTask(ctx context.Context, t agent.Task) context.Context {
+	ctx = context.WithValue(ctx, callerKey{}, Caller{Tenant: t.Tenant, User: t.User, Step: t.Step})
+	return context.WithValue(ctx, argsKey{}, t.Args)
 }
 
-// call runs the tool's function. A panic in it is an error of this attempt,
-// never the end of the worker.
-func (t *Tool[S, A, R]) call(ctx context.Context, key Key, tx *sql.Tx, args A) (r R, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("tool %s panicked: %v\n%s", t.spec.Name, p, firstLines(debug.Stack(), 2000))
+// withEarlier tells a tool's function whether an earlier attempt may have had
+// the effect.
+func withEarlier(ctx context.Context, open bool) context.Context {
+	return context.WithValue(ctx, openKey{}, open)
+}
+
+func earlier(ctx context.Context) bool {
+	open, _ := ctx.Value(openKey{}).(bool)
+	return open
+}
+
+// bytesOf is the canonical JSON of args: the very bytes that were validated and
+// shown, unless the tool's function has made other arguments of them.
+func bytesOf[A any](ctx context.Context, args A) (agent.JSON, error) {
+	if validated, ok := ctx.Value(argsKey{}).(agent.JSON); ok {
+		if same, err := decode[A](validated); err == nil && reflect.DeepEqual(same, args) {
+			return validated, nil
 		}
-	}()
+	}
+	return agent.Encode(args)
+}
+
+// call runs the tool's function.
+func (t *Tool[S, A, R]) call(ctx context.Context, key Key, tx *sql.Tx, args A) (r R, err error) {
+	defer caught(t.spec.Name, &err)
 	return t.run(ctx, key, tx, args)
+}
+
+// caught makes a panic in a tool's function an error of this attempt: never the
+// end of the worker.
+func caught(tool string, err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("tool %s panicked: %v\n%s", tool, p, firstLines(debug.Stack(), 2000))
+	}
 }
 
 func firstLines(b []byte, n int) []byte {

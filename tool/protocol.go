@@ -40,11 +40,13 @@ type Ports struct {
 
 // Ledger is the durable record of one run's effects, by [agent.Task].Key.
 type Ledger interface {
-	// Claim inserts the key's row, or counts another attempt.
-	Claim(ctx context.Context, t agent.Task) (Row, error)
+	// Claim inserts the key's row, or counts another attempt. Where an exclusive
+	// one must wait for the attempt before, it counts nothing, and Row.Wait is set.
+	Claim(ctx context.Context, t agent.Task, by Terms) (Row, error)
 	// Settle ends the claim for good.
 	Settle(ctx context.Context, t agent.Task, o Settlement) error
-	// Unknown records that the attempt ended without a known outcome.
+	// Unknown records that the attempt ended without a known outcome. Its deadline
+	// stays: the other side may act on it until then.
 	Unknown(ctx context.Context, t agent.Task, reason string) error
 	// Release records that the attempt certainly had no effect.
 	Release(ctx context.Context, t agent.Task) error
@@ -52,11 +54,25 @@ type Ledger interface {
 	Row(ctx context.Context, t agent.Task) (*Row, error)
 }
 
+// Terms are those of a claim.
+type Terms struct {
+	// Attempt is how long the attempt that claims may act; the ledger's clock
+	// makes its deadline of it.
+	Attempt time.Duration
+	// Exclusive: the claim is not granted while an attempt before may still act,
+	// until Grace after its deadline.
+	Exclusive bool
+	Grace     time.Duration
+}
+
 // Row is the ledger's knowledge of one effect.
 type Row struct {
 	Settled *Settlement // nil: claimed
 	// Open reports whether an earlier attempt may have had the effect.
 	Open bool
+	// Wait is how long an exclusive claim has to wait for the attempt before; 0
+	// where it was granted.
+	Wait time.Duration
 }
 
 // Settlement is how an effect ended.
@@ -104,6 +120,8 @@ type Failure struct {
 	Err  error
 	// Open: an earlier attempt may have had the effect, whatever this one did.
 	Open bool
+	// Wait is how long to wait before the next attempt; 0: as usual.
+	Wait time.Duration
 }
 
 // FailureKind says what is known after a failed attempt.
@@ -114,6 +132,9 @@ const (
 	FailedRefused    FailureKind = "refused"     // nothing happened, and never will
 	FailedUnknown    FailureKind = "unknown"     // nobody knows; the effect says what may be done
 	FailedStore      FailureKind = "store"       // the ledger could not be reached; nothing was run
+	// FailedEarlier: an earlier attempt may still act. Nothing was run or counted;
+	// try again after Wait.
+	FailedEarlier FailureKind = "earlier_attempt"
 )
 
 func (f *Failure) Error() string { return f.Err.Error() }
@@ -134,12 +155,14 @@ func (t *Tool[S, A, R]) Attempt(ctx context.Context, task agent.Task, p Ports) (
 	if err != nil {
 		return Result{}, &Failure{Kind: FailedRefused, Err: fmt.Errorf("arguments: %w", err)}
 	}
-	ctx = withCaller(ctx, task)
+	ctx = withTask(ctx, task)
 	switch t.spec.Effect {
 	case agent.ReadOnly:
 		return t.read(ctx, task, args, p)
 	case agent.Keyed:
 		return t.keyed(ctx, task, args, p)
+	case agent.Reconcilable:
+		return t.reconcilable(ctx, task, args, p)
 	case agent.Transactional:
 		return t.transactional(ctx, task, args, p)
 	}
@@ -179,36 +202,60 @@ func (t *Tool[S, A, R]) read(ctx context.Context, task agent.Task, args A, p Por
 // keyed runs under a claim. A crash after the effect leaves the claim open: the
 // next attempt runs again with the same key, and the other side dedupes.
 func (t *Tool[S, A, R]) keyed(ctx context.Context, task agent.Task, args A, p Ports) (Result, error) {
-	row, err := p.Ledger.Claim(ctx, task)
+	row, err := claim(ctx, task, p, Terms{Attempt: t.spec.Timeout + Overhead})
 	if err != nil {
-		return Result{}, &Failure{Kind: FailedStore, Err: fmt.Errorf("claim: %w", err)}
+		return Result{}, err
 	}
-	if s := row.Settled; s != nil {
-		if s.Refused != "" {
-			return Result{}, &Failure{Kind: FailedRefused, Err: errors.New(s.Refused)}
-		}
-		return s.Result, nil
+	if row.Settled != nil {
+		return row.Settled.Result, nil
 	}
-	r, err := t.call(ctx, Key(task.Key), nil, args)
+	return t.claimed(ctx, task, args, p, row.Open)
+}
+
+// claim counts an attempt, or says why there is none: the effect was refused,
+// an earlier attempt may still act, or the ledger cannot be reached.
+func claim(ctx context.Context, task agent.Task, p Ports, by Terms) (Row, error) {
+	row, err := p.Ledger.Claim(ctx, task, by)
+	switch {
+	case err != nil:
+		return row, &Failure{Kind: FailedStore, Err: fmt.Errorf("claim: %w", err)}
+	case row.Settled != nil && row.Settled.Refused != "":
+		return row, &Failure{Kind: FailedRefused, Err: errors.New(row.Settled.Refused)}
+	case row.Settled == nil && row.Wait > 0:
+		return row, &Failure{Kind: FailedEarlier, Open: true, Wait: row.Wait,
+			Err: fmt.Errorf("an earlier attempt may still act, for %s", row.Wait.Round(time.Millisecond))}
+	}
+	return row, nil
+}
+
+// claimed runs the function under a claim and records what came of it. open:
+// an earlier attempt may have had the effect.
+func (t *Tool[S, A, R]) claimed(ctx context.Context, task agent.Task, args A, p Ports, open bool) (Result, error) {
+	r, err := t.call(withEarlier(ctx, open), Key(task.Key), nil, args)
 	done, cancel := after(ctx)
 	defer cancel()
 	if err != nil {
-		return Result{}, t.keyedFailure(done, task, p, row.Open, failure(err, FailedUnknown))
+		return Result{}, t.record(done, task, p, open, failure(err, FailedUnknown))
 	}
-	out, err := t.result(done, r, task.Limit, p)
+	return t.happened(done, task, r, p)
+}
+
+// happened settles a claim with the result.
+func (t *Tool[S, A, R]) happened(ctx context.Context, task agent.Task, r R, p Ports) (Result, error) {
+	out, err := t.result(ctx, r, task.Limit, p)
 	if err != nil {
 		err = fmt.Errorf("it happened, but its result cannot be kept: %w", err)
-		return Result{}, t.keyedFailure(done, task, p, row.Open, &Failure{Kind: FailedUnknown, Err: err})
+		return Result{}, t.record(ctx, task, p, true, &Failure{Kind: FailedUnknown, Err: err})
 	}
-	if err := p.Ledger.Settle(done, task, Settlement{Result: out}); err != nil {
+	if err := p.Ledger.Settle(ctx, task, Settlement{Result: out}); err != nil {
 		return Result{}, &Failure{Kind: FailedUnknown, Err: fmt.Errorf("it happened, but could not be recorded: %w", err), Open: true}
 	}
 	return out, nil
 }
 
-// keyedFailure records what is known. Where even that fails, the claim stays
-// open, which is the cautious reading.
-func (t *Tool[S, A, R]) keyedFailure(ctx context.Context, task agent.Task, p Ports, open bool, f *Failure) error {
+// record writes down what is known after a failure. Where even that fails, the
+// claim stays open, which is the cautious reading.
+func (t *Tool[S, A, R]) record(ctx context.Context, task agent.Task, p Ports, open bool, f *Failure) error {
 	var err error
 	switch f.Kind {
 	case FailedRefused:
@@ -221,7 +268,7 @@ func (t *Tool[S, A, R]) keyedFailure(ctx context.Context, task agent.Task, p Por
 		err = p.Ledger.Unknown(ctx, task, f.Error())
 	}
 	if err != nil {
-		return &Failure{Kind: FailedUnknown, Err: errors.Join(f, fmt.Errorf("and it could not be recorded: %w", err)), Open: true}
+		return &Failure{Kind: FailedUnknown, Err: errors.Join(f, fmt.Errorf("and it could not be recorded: %w", err)), Open: true, Wait: f.Wait}
 	}
 	return f
 }
@@ -235,7 +282,7 @@ func failure(err error, plain FailureKind) *Failure {
 	case IsRefused(err):
 		return &Failure{Kind: FailedRefused, Err: err}
 	case IsNotApplied(err):
-		return &Failure{Kind: FailedNotApplied, Err: err}
+		return &Failure{Kind: FailedNotApplied, Err: err, Wait: retryWait(err)}
 	}
-	return &Failure{Kind: plain, Err: err}
+	return &Failure{Kind: plain, Err: err, Wait: retryWait(err)}
 }

@@ -25,8 +25,11 @@ type result struct {
 }
 type state struct{}
 
-// memory is a ledger of one run, whose next calls can be made to fail.
+// memory is a ledger of one run, whose next calls can be made to fail. Its
+// clock stands still until it is set.
 type memory struct {
+	now     time.Time
+	terms   tool.Terms // of the latest claim
 	rows    map[string]*row
 	failing map[string]error // by method, once
 	log     []string
@@ -34,6 +37,7 @@ type memory struct {
 type row struct {
 	settled            *tool.Settlement
 	attempts, released int
+	deadline           time.Time // of the latest attempt; zero where it was released
 }
 
 func newMemory() *memory { return &memory{rows: map[string]*row{}, failing: map[string]error{}} }
@@ -45,7 +49,8 @@ func (m *memory) fail(method string) error {
 	return err
 }
 
-func (m *memory) Claim(_ context.Context, t agent.Task) (tool.Row, error) {
+func (m *memory) Claim(_ context.Context, t agent.Task, by tool.Terms) (tool.Row, error) {
+	m.terms = by
 	if err := m.fail("claim"); err != nil {
 		return tool.Row{}, err
 	}
@@ -55,8 +60,12 @@ func (m *memory) Claim(_ context.Context, t agent.Task) (tool.Row, error) {
 		m.rows[t.Key] = r
 	}
 	open := r.attempts > r.released
+	if wait := r.deadline.Add(by.Grace).Sub(m.now); by.Exclusive && open && r.settled == nil && wait > 0 {
+		return tool.Row{Open: true, Wait: wait}, nil
+	}
 	if r.settled == nil {
 		r.attempts++
+		r.deadline = m.now.Add(by.Attempt)
 	}
 	return tool.Row{Settled: r.settled, Open: open}, nil
 }
@@ -76,6 +85,7 @@ func (m *memory) Unknown(_ context.Context, _ agent.Task, _ string) error { retu
 
 func (m *memory) Release(_ context.Context, t agent.Task) error {
 	m.rows[t.Key].released++
+	m.rows[t.Key].deadline = time.Time{}
 	return m.fail("release")
 }
 

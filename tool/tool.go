@@ -1,9 +1,12 @@
 // Package tool makes the tools of an agent, and holds the effect protocol that
 // an activity runs them by.
 //
-// The effect is the constructor: [ReadOnly], [Keyed] and [Transactional] each
-// want the function shape that their promise needs, so the compiler holds that
-// no tool has an effect by default.
+// The effect is the constructor: [ReadOnly], [Keyed], [Transactional] and
+// [Reconcilable] each want the function shape that their promise needs, so the
+// compiler holds that no tool has an effect by default.
+//
+// A service in any language is a tool too: [Fetch], [Send] and [LookUp] make the
+// functions that these constructors want of an [HTTP] request.
 package tool
 
 import (
@@ -18,8 +21,8 @@ import (
 	"interlock/agent"
 )
 
-// Key is what the other side of a Keyed tool dedupes on. It is the same for
-// every attempt of one effect, and for no other effect.
+// Key names one effect to the other side, which dedupes on it or can be asked
+// for it. It is the same for every attempt of one effect, and for no other.
 type Key string
 
 // Defaults of a tool's times.
@@ -31,12 +34,21 @@ const (
 	TxTimeout       = 2 * time.Second // of a Transactional tool's transaction
 )
 
+// An attempt has ended, and what it sent has been acted on or dropped, at the
+// latest Overhead and Grace after its timeout: only then does the next attempt
+// of a Reconcilable tool ask.
+const (
+	Overhead = 20 * time.Second // of an attempt, for the journal and the ledger
+	Grace    = 10 * time.Second // for what is still on its way
+)
+
 // Tool is a tool of an agent with state S, arguments A and result R. Its
 // methods configure it and return it; call them before Define.
 type Tool[S, A, R any] struct {
 	spec agent.ToolSpec[S]
 	db   *sql.DB
 	run  func(ctx context.Context, key Key, tx *sql.Tx, args A) (R, error)
+	look func(ctx context.Context, key Key, args A) (r R, happened bool, err error)
 	keep func(R) any
 
 	installed atomic.Bool // the table interlock_effects stands

@@ -101,6 +101,9 @@ func (b *inbox) listen(ctx workflow.Context) {
 		listen(ctx, signals.NameMessage, signals.Messages, messageInput),
 		listen(ctx, signals.NameCancel, signals.Cancels, cancelInput),
 		listen(ctx, signals.NameVerdict, signals.Verdicts, verdictInput),
+		listen(ctx, signals.NameAmend, signals.Amends, amendInput),
+		listen(ctx, signals.NamePause, signals.Pauses, pauseInput),
+		listen(ctx, signals.NameResume, signals.Resumes, resumeInput),
 	}
 }
 
@@ -129,6 +132,18 @@ func verdictInput(v signals.Verdict) (agent.Input, string) {
 		Principal: unverified(v.Principal)}}, v.TraceID
 }
 
+func amendInput(a signals.Amend) (agent.Input, string) {
+	return agent.AmendRun{ID: a.ID, Principal: unverified(a.Principal), Fields: a.Fields, Reason: a.Reason}, a.TraceID
+}
+
+func pauseInput(p signals.Pause) (agent.Input, string) {
+	return agent.PauseRun{ID: p.ID, Principal: unverified(p.Principal), Reason: p.Reason}, p.TraceID
+}
+
+func resumeInput(r signals.Resume) (agent.Input, string) {
+	return agent.ResumeRun{ID: r.ID, Principal: unverified(r.Principal), Reason: r.Reason}, r.TraceID
+}
+
 // handle answers updates. A validator refuses what could never be accepted, so
 // that nothing of it is written to the history; it changes nothing.
 func (b *inbox) handle(ctx workflow.Context, l *loop) error {
@@ -139,6 +154,10 @@ func (b *inbox) handle(ctx workflow.Context, l *loop) error {
 			in, _ := verdictInput(v)
 			return agent.CheckVerdict(in.(agent.VerdictGiven).Verdict)
 		}),
+		update(ctx, b, l, signals.NameAmend, signals.Amends, amendInput, func(a signals.Amend) error { return agent.CheckAmend(a.Fields) }),
+		update(ctx, b, l, signals.NamePause, signals.Pauses, pauseInput, func(signals.Pause) error { return nil }),
+		update(ctx, b, l, signals.NameResume, signals.Resumes, resumeInput, func(signals.Resume) error { return nil }),
+		workflow.SetUpdateHandlerWithOptions(ctx, signals.UpdateWait, l.wait, workflow.UpdateHandlerOptions{Validator: l.checkWait}),
 	)
 }
 

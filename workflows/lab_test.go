@@ -32,6 +32,8 @@ type lab struct {
 	keep     func(text) text                       // of look and send
 	within   time.Duration                         // an attempt of look and send
 	opening  []string                              // texts that code pays on entering
+	limits   agent.Limits
+	budget   agent.Budget
 }
 
 type labStart struct {
@@ -41,6 +43,7 @@ type labStart struct {
 type labState struct {
 	Name string `json:"name" set:"start"`
 	Note string `json:"note" set:"model"`
+	News string `json:"news,omitempty" set:"system"`
 	Seen string `json:"seen" set:"tool"`
 	Sent string `json:"sent" set:"tool"`
 	Paid string `json:"paid" set:"tool"`
@@ -98,6 +101,7 @@ func (l lab) agent() *agent.Definition {
 				}},
 			{Name: "end", Final: true, Say: func(agent.Situation[labState]) string { return "That was all." }},
 		},
+		Limits: l.limits, Budget: l.budget,
 	})
 }
 

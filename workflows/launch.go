@@ -18,9 +18,7 @@ import (
 // heartbeatTimeout without one the worker is taken for dead.
 const (
 	heartbeatTimeout = 15 * time.Second
-	overhead         = 20 * time.Second // of an attempt, for the journal and the ledger
-	modelTimeout     = 5 * time.Minute  // of one attempt
-	modelDeadline    = 24 * time.Hour   // a provider may be down so long before the run pauses
+	modelTimeout     = 5 * time.Minute // of one attempt
 	recordTimeout    = 30 * time.Second
 )
 
@@ -35,9 +33,9 @@ var patientModel = &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCo
 // a run stands still.
 func (l *loop) record(ctx workflow.Context) {
 	in := signals.RecordInput{Ride: l.ride()}
-	l.flying++
+	l.flying, l.records = l.flying+1, l.records+1
 	workflow.GoNamed(ctx, "record", func(ctx workflow.Context) {
-		defer func() { l.flying-- }()
+		defer func() { l.flying, l.records = l.flying-1, l.records-1 }()
 		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: recordTimeout, HeartbeatTimeout: heartbeatTimeout,
 			RetryPolicy: patient, Summary: "record"})
 		var out signals.RecordResult
@@ -75,10 +73,10 @@ func (l *loop) callModel(ctx workflow.Context, c agent.CallModel) {
 	l.flying++
 	l.goes(ctx, modelKey(turn), func(ctx workflow.Context) {
 		defer func() { l.flying-- }()
-		options := workflow.ActivityOptions{StartToCloseTimeout: modelTimeout + overhead, ScheduleToCloseTimeout: modelDeadline,
+		options := workflow.ActivityOptions{StartToCloseTimeout: modelTimeout + tool.Overhead, ScheduleToCloseTimeout: l.outage(),
 			HeartbeatTimeout: heartbeatTimeout, RetryPolicy: patientModel, Summary: fmt.Sprintf("turn %d, phase %s", turn, c.View.Phase)}
 		var out signals.CallModelResult
-		err := l.untilTried(ctx, &in.Ride, options, func(ctx workflow.Context) error {
+		err := l.untilTried(ctx, &in.Ride, options, false, func(ctx workflow.Context) error {
 			return workflow.ExecuteActivity(ctx, signals.ActivityCallModel, in).Get(ctx, &out)
 		})
 		switch {
@@ -86,13 +84,21 @@ func (l *loop) callModel(ctx workflow.Context, c agent.CallModel) {
 			l.carried(out.Carried)
 			a := out.Answer
 			l.inbox.push(agent.Proposed{Turn: turn, Text: a.Text, Calls: a.Calls, Finish: a.Finish, Model: a.Model,
-				Instructions: a.Instructions, Usage: a.Usage, Opaque: a.Opaque}, "")
+				Instructions: a.Instructions, Usage: a.Usage, Opaque: a.Opaque, ActiveMS: a.ActiveMS}, "")
 		case temporal.IsCanceledError(err) || l.fatal(err):
 			l.lookups = append(l.lookups, in.Lookups...)
 		default:
 			l.inbox.push(agent.ProposalFailed{Turn: turn, Reason: rootMessage(err)}, "")
 		}
 	})
+}
+
+// outage is how long a provider may be down before the run pauses.
+func (l *loop) outage() time.Duration {
+	if d := l.machine.Run().Limits.Outage; d > 0 {
+		return d
+	}
+	return agent.DefaultOutage
 }
 
 // runStep runs a tool: a quick one inside this task first.
@@ -137,20 +143,24 @@ func (l *loop) runQuick(ctx workflow.Context, task agent.Task, info agent.ToolIn
 func summary(t agent.Task) string { return fmt.Sprintf("step %s, %s", t.Step, t.Tool) }
 
 func (l *loop) finished(task agent.Task, r signals.ToolResult) {
-	l.inbox.push(agent.StepFinished{Step: task.Step, Result: r.Result, Whole: r.Whole, Unkept: r.Unkept}, "")
+	l.inbox.push(agent.StepFinished{Step: task.Step, Result: r.Result, Whole: r.Whole, Unkept: r.Unkept, ActiveMS: r.ActiveMS}, "")
 }
 
 // ordinary runs a tool as an activity and tells the machine how it ended.
 func (l *loop) ordinary(ctx workflow.Context, task agent.Task, info agent.ToolInfo, ride signals.Ride) {
-	attempt := info.Timeout + overhead
+	attempt := info.Timeout + tool.Overhead
 	if info.Effect == agent.ReadOnly {
-		attempt = tool.ReadAttempts*(info.Timeout+3*time.Second) + overhead
+		attempt = tool.ReadAttempts*(info.Timeout+3*time.Second) + tool.Overhead
+	}
+	deadline := max(info.Deadline, attempt)
+	if info.Effect == agent.Reconcilable { // there is always time to ask after an attempt that died
+		deadline = max(deadline, 2*attempt+tool.Grace)
 	}
 	in := signals.ToolInput{Ride: ride, Task: task}
-	options := workflow.ActivityOptions{StartToCloseTimeout: attempt, ScheduleToCloseTimeout: max(info.Deadline, attempt),
+	options := workflow.ActivityOptions{StartToCloseTimeout: attempt, ScheduleToCloseTimeout: deadline,
 		HeartbeatTimeout: heartbeatTimeout, RetryPolicy: patient, Summary: summary(task)}
 	var out signals.ToolOutput
-	err := l.untilTried(ctx, &in.Ride, options, func(ctx workflow.Context) error {
+	err := l.untilTried(ctx, &in.Ride, options, true, func(ctx workflow.Context) error {
 		return workflow.ExecuteActivity(ctx, signals.ToolActivity(task.Agent, task.Tool), in).Get(ctx, &out)
 	})
 	if err == nil {
@@ -168,7 +178,9 @@ func (l *loop) ordinary(ctx workflow.Context, task agent.Task, info agent.ToolIn
 // untilTried schedules an activity again when its time ran out and the last
 // attempt had run nothing: a store that is down, a worker that lacks the code
 // and a journal that differs are waited for, outside the tool's own deadline.
-func (l *loop) untilTried(ctx workflow.Context, ride *signals.Ride, o workflow.ActivityOptions, run func(workflow.Context) error) error {
+// What is unavailable so long is waited for again only where forEver is set: a
+// provider that is down pauses the run.
+func (l *loop) untilTried(ctx workflow.Context, ride *signals.Ride, o workflow.ActivityOptions, forEver bool, run func(workflow.Context) error) error {
 	ctx = workflow.WithActivityOptions(ctx, o)
 	for {
 		err := run(ctx)
@@ -177,10 +189,10 @@ func (l *loop) untilTried(ctx workflow.Context, ride *signals.Ride, o workflow.A
 		}
 		again := false
 		switch errorType(err) {
-		case signals.ErrNotDeployed, signals.ErrDiverged:
+		case signals.ErrNotDeployed, signals.ErrDiverged, signals.ErrEarlier:
 			again = true
-		case signals.ErrUnavailable: // a provider that is down so long pauses the run
-			again = o.ScheduleToCloseTimeout != modelDeadline
+		case signals.ErrUnavailable:
+			again = forEver
 		}
 		if again && !timedOutItself(err) {
 			lookups := ride.Lookups

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.temporal.io/sdk/temporal"
@@ -23,6 +24,9 @@ type loop struct {
 	lookups []agent.Task // to be carried by the next activity
 	stops   map[string]workflow.CancelFunc
 	flying  int // activities whose result is still to come
+	records int // of them, those that only record
+	waiters int
+	closing bool // the history is long: the run is to be continued
 	ending  agent.RunStatus
 	failure error // ends the workflow: it must not go on
 }
@@ -45,10 +49,10 @@ func (l *loop) query() (*agent.Run, error) {
 }
 
 // run goes on until the run has ended, all its events are recorded, and every
-// sender has an answer.
+// sender has an answer; or until it is to be continued, with nothing in flight.
 func (l *loop) run(ctx workflow.Context) error {
 	for {
-		if err := workflow.Await(ctx, func() bool { return l.inbox.waiting() || l.failure != nil || l.over() }); err != nil {
+		if err := workflow.Await(ctx, func() bool { return l.inbox.waiting() || l.failure != nil || l.over() || l.quiet(ctx) }); err != nil {
 			return err
 		}
 		l.inbox.pull()
@@ -57,6 +61,8 @@ func (l *loop) run(ctx workflow.Context) error {
 			return l.failure
 		case len(l.inbox.entries) > 0:
 			l.take(ctx, l.inbox.pop())
+		case l.quiet(ctx):
+			return nil
 		default:
 			// The run is over. Its senders get their answers; what arrives
 			// meanwhile is refused, never lost.
@@ -85,7 +91,14 @@ func (l *loop) take(ctx workflow.Context, e *entry) {
 			l.lookups = append(l.lookups, *open.Lookup)
 		}
 	}
+	l.close(ctx)
+	finishes := slices.ContainsFunc(commands, func(c agent.Command) bool { _, ok := c.(agent.Finish); return ok })
 	for _, c := range commands {
+		// A run that is about to be continued carries its events on: a record for
+		// each message of a steady stream would keep it from ever being quiet.
+		if _, record := c.(agent.Record); record && l.closing && !finishes && l.flying == l.records && len(l.lookups) == 0 {
+			continue
+		}
 		l.launch(ctx, c)
 	}
 	workflow.SetCurrentDetails(ctx, l.details())

@@ -40,12 +40,13 @@ type pins struct {
 	Limits      agent.Limits `json:"limits"`
 }
 
-// Run is one execution of an agent.
+// Run is one execution of an agent, or a part of a long one: then before is
+// where the part before it stopped.
 //
 // A panic in the agent's code, and an agent version that this worker lacks,
 // block the workflow's task until a worker with the right code takes it; the
 // run itself never fails of it.
-func (r *Runs) Run(root workflow.Context, raw converter.RawValue) (signals.End, error) {
+func (r *Runs) Run(root workflow.Context, raw, before converter.RawValue) (signals.End, error) {
 	// Everything runs on a disconnected context: Temporal's cancel is an input
 	// like any other, and what a cancelled run must still do can be done.
 	ctx, stop := workflow.NewDisconnectedContext(root)
@@ -64,7 +65,13 @@ func (r *Runs) Run(root workflow.Context, raw converter.RawValue) (signals.End, 
 		l.failure = temporal.NewNonRetryableApplicationError(err.Error(), signals.ErrInvalid, err) // queries say so too
 		return signals.End{}, l.failure
 	}
-	if err := l.open(ctx, r.agents, start); err != nil {
+	if before.Payload() == nil {
+		err = l.open(ctx, r.agents, start)
+	} else if err = l.reopen(ctx, r.agents, before); err != nil {
+		err = temporal.NewNonRetryableApplicationError("the run cannot go on: "+err.Error(), signals.ErrInvalid, nil)
+		l.failure = err
+	}
+	if err != nil {
 		return signals.End{}, err
 	}
 	workflow.Go(ctx, func(ctx workflow.Context) {
@@ -73,6 +80,9 @@ func (r *Runs) Run(root workflow.Context, raw converter.RawValue) (signals.End, 
 	})
 	if err := l.run(ctx); err != nil {
 		return signals.End{}, err
+	}
+	if l.ending == "" {
+		return signals.End{}, l.next(ctx, raw)
 	}
 	return l.end(root)
 }
@@ -129,7 +139,8 @@ func (l *loop) open(ctx workflow.Context, agents *agent.Registry, s signals.Star
 		user = s.Principal.Subject
 	}
 	inputs := []agent.Input{agent.Started{Tenant: s.Tenant, Key: s.Key, FirstRunID: l.info.FirstRunID, Version: p.Version, Rules: p.Rules,
-		Fingerprint: p.Fingerprint, Limits: p.Limits, Principal: unverified(s.Principal), User: user, Body: s.Body, Digest: s.Digest()}}
+		Fingerprint: p.Fingerprint, Limits: p.Limits, Principal: unverified(s.Principal), User: user, Body: s.Body, Digest: s.Digest(),
+		After: s.After}}
 	if s.Message != nil {
 		inputs = append(inputs, agent.Message{ID: s.Message.ID, Principal: unverified(s.Message.Principal), Text: s.Message.Text})
 	}

@@ -290,7 +290,8 @@ func (w *world) requireJournal(run *agent.Run) {
 	require.Equal(w.t, run.Phase, row.Head.Phase)
 }
 
-// requireReplay replays the run's history, whole.
+// requireReplay replays the run's history, whole: that of each Temporal run of
+// its chain.
 func (w *world) requireReplay(address string) {
 	w.t.Helper()
 	registry, err := agent.NewRegistry(w.agents...)
@@ -299,9 +300,21 @@ func (w *world) requireReplay(address string) {
 	for name, f := range workflows.New(registry).Registered() {
 		replayer.RegisterWorkflowWithOptions(f, workflow.RegisterOptions{Name: name})
 	}
-	h := &history.History{Events: w.history(address, "")}
-	require.NoError(w.t, replayer.ReplayWorkflowHistoryWithOptions(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)), h,
-		sdk.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: address, RunID: w.runID(address)}}))
+	for _, run := range w.chain(address) {
+		h := &history.History{Events: w.history(address, run)}
+		require.NoError(w.t, replayer.ReplayWorkflowHistoryWithOptions(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)), h,
+			sdk.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: address, RunID: run}}), "Temporal run %s", run)
+	}
+}
+
+// chain are the Temporal runs that a run was continued over, newest first.
+func (w *world) chain(address string) (runs []string) {
+	w.t.Helper()
+	for run := w.runID(address); run != ""; {
+		runs = append(runs, run)
+		run = w.history(address, run)[0].GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId()
+	}
+	return runs
 }
 
 func (w *world) history(address, runID string) []*history.HistoryEvent {
