@@ -191,19 +191,58 @@ func TestModel_Unavailable(t *testing.T) {
 	require.Equal(t, 1, usage.Calls)
 }
 
-// A provider that refuses for good pauses the run, with the reason.
+// A key that is wrong is an outage: when an operator has mended it, a resume
+// lets the run go on. Here the policy waits for less time than until the next
+// look at the key.
 func TestModel_Unauthorized(t *testing.T) {
 	t.Parallel()
-	model := watch(scripted.Func("scripted", nil).Failing(func(llm.Request) error {
+	var mended atomic.Bool
+	model := watch(scripted.Func("scripted", func(llm.Request) llm.Response { return scripted.Say("Here I am.") }).Failing(func(llm.Request) error {
+		if mended.Load() {
+			return nil
+		}
 		return &llm.Error{Kind: llm.KindUnauthorized, Message: "the key is wrong"}
 	}))
-	w := newWorld(t, model, lab{db: labDB(t)}.agent())
+	w := newWorld(t, model, lab{db: labDB(t), limits: agent.Limits{Outage: 10 * time.Second}}.agent())
 	address := w.start("k")
 	w.say(address, "hello")
 	run := w.until(address, "pause", paused)
+	require.Contains(t, run.Reason, "model: ")
 	require.Contains(t, run.Reason, "the key is wrong")
 	require.Equal(t, 1, model.calls(1))
 	w.requireJournal(run)
+	mended.Store(true)
+	w.signal(address, signals.NameResume, signals.Resume{ID: "r1", Principal: ops})
+	run = w.until(address, "an answer", func(r *agent.Run) bool { return r.Reply != nil })
+	require.Equal(t, "hello", run.Turns[0].Opening[0].Text, "the message is still there to be answered")
+	w.cancelled(address)
+}
+
+// A provider that is down for longer than the policy waits pauses the run, and
+// its time does not count: neither while it was waited for, nor when it came
+// back.
+func TestModel_DownForLonger(t *testing.T) {
+	t.Parallel()
+	var down atomic.Bool
+	down.Store(true)
+	model := watch(scripted.Func("scripted", func(llm.Request) llm.Response { return scripted.Say("Here I am.") }).Failing(func(llm.Request) error {
+		if down.Load() {
+			return &llm.Error{Kind: llm.KindUnavailable, Message: "503"}
+		}
+		return nil
+	}))
+	w := newWorld(t, model, lab{db: labDB(t), limits: agent.Limits{Outage: 5 * time.Second}, budget: agent.Budget{Active: 8 * time.Second}}.agent())
+	address := w.start("k")
+	w.say(address, "hello")
+	run := w.until(address, "pause", paused)
+	require.Contains(t, run.Reason, "503")
+	w.signal(address, signals.NameResume, signals.Resume{ID: "r1", Principal: ops})
+	eventually(t, "a second attempt of the second call", func() bool { return model.calls(2) >= 2 })
+	down.Store(false)
+	run = w.until(address, "an answer", func(r *agent.Run) bool { return r.Reply != nil || r.Status == agent.RunPaused })
+	require.Equal(t, agent.RunWaiting, run.Status, run.Reason)
+	require.Less(t, run.Used.ActiveMS, int64(6500))
+	w.cancelled(address)
 }
 
 // Temporal is down: the caller learns it within its deadline, with what to do.
