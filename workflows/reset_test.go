@@ -194,3 +194,34 @@ func TestReset_BeforeAnEffectThatDidNotHappen(t *testing.T) {
 	require.Equal(t, 1, sends.total())
 	w.requireJournal(run)
 }
+
+// A reset of an older Temporal run of a chain goes on from there: what happened
+// later is known to the ledger and does not happen again.
+func TestReset_OfAContinuedRun(t *testing.T) {
+	t.Parallel()
+	sends := newCounter()
+	w := newWorld(t, everyFourth("send"), lab{db: labDB(t), send: sends.tool, limits: short}.agent())
+	address := w.start("k")
+	for n := range 9 {
+		w.chat(address, "go on, "+string(rune('a'+n)))
+	}
+	w.quiet(address)
+	chain := w.chain(address)
+	require.Greater(t, len(chain), 2)
+	for _, of := range []string{chain[1], chain[len(chain)-1], chain[0]} {
+		events := w.history(address, of)
+		at := tasks(events)
+		newest := w.reset(address, of, at[len(at)/2])
+		run := w.until(address, "the reset run is idle", func(r *agent.Run) bool {
+			return r.Status == agent.RunWaiting && r.Owed == 0 && slices.Contains(w.chain(address), newest)
+		})
+		for run.Turn < 40 {
+			run = w.chat(address, "and on")
+		}
+		w.quiet(address)
+		w.requireJournal(run)
+		w.requireReplay(address)
+		require.Equal(t, sends.total(), len(sends.keys), "an effect happened again after the reset of %s", of)
+	}
+	w.cancelled(address)
+}
