@@ -45,6 +45,8 @@ var sideways = map[[2]string]string{
 	{"replaytests", "examples"}:  "the recorded runs are those of sample agents",
 	{"replaytests", "agenttest"}: "histories are recorded with the kit that users have",
 	{"bench", "agenttest"}:       "the benchmark uses the kit that users have",
+	{"cmd", "agenttest"}:         "a run is exported as a script of the test kit",
+	{"cmd", "replaytests"}:       "a run is exported as a recorded history",
 }
 
 // bans go beyond the layers: what a folder must not import though it is lower,

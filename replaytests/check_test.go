@@ -198,7 +198,7 @@ func TestFiles(t *testing.T) {
 
 	broken := filepath.Join(dir, "broken.json")
 	require.NoError(t, os.WriteFile(broken, []byte(`{"events": [`), 0o600))
-	require.ErrorContains(t, verify(broken, samples()...), "history broken.json is no history in Temporal's JSON form")
+	require.ErrorContains(t, verify(broken, samples()...), "history broken.json: it is no history in Temporal's JSON form")
 	other := filepath.Join(dir, "other.json")
 	require.NoError(t, os.WriteFile(other, []byte(`{"runs": []}`), 0o600))
 	require.ErrorContains(t, verify(other, samples()...), "history other.json: it has no events")
@@ -235,6 +235,8 @@ func TestDiffPayloads(t *testing.T) {
 		{`{"a":null}`, `{}`, "a null "},
 		{`{}`, `{"a":{}}`, "a  {}"},
 		{`{"data":{"x":1},"type":"one"}`, `{"data":{"x":2},"type":"two"}`, `type "one" "two"`},
+		{`{"hash":"1","v":{"x":1}}`, `{"hash":"2","v":{"x":2}}`, "v.x 1 2"},
+		{`{"hash":"1","v":1}`, `{"hash":"2","v":1}`, `hash "1" "2"`},
 		{`{"a":[]}`, `{"a":{}}`, "a [] {}"},
 		{`1`, `{}`, " 1 {}"},
 		{`{}`, `1`, " {} 1"},

@@ -13,6 +13,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
 
 	"interlock/agent"
 	"interlock/signals"
@@ -228,6 +229,18 @@ func compareEnd(rec *recorded, now *capture) *Difference {
 			d.about = fmt.Sprintf("the run failed with %q, and %s", want, how(end))
 			return d
 		}
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+		var next *workflow.ContinueAsNewError
+		if end == nil || !errors.As(end.err, &next) {
+			d.about = "the run was continued as new, and " + how(end)
+			return d
+		}
+		was := rec.last.GetWorkflowExecutionContinuedAsNewEventAttributes().GetInput().GetPayloads()
+		if s := diffPayloads(was, next.Input.GetPayloads()); s != nil {
+			d.Path, d.Recorded, d.Now = "next_input"+s.path, s.recorded, s.now
+			d.about = "what the next Temporal run goes on from"
+			return d
+		}
 	default:
 		if end != nil && slices.ContainsFunc(rec.tasks, func(t *task) bool { return t.started == end.at }) {
 			d.about = "the run went on, and " + how(end)
@@ -241,6 +254,8 @@ func how(end *ending) string {
 	switch {
 	case end == nil:
 		return "goes on now"
+	case errors.As(end.err, new(*workflow.ContinueAsNewError)):
+		return "is continued as new now"
 	case end.err != nil:
 		return fmt.Sprintf("ends now with %q", message(end.err))
 	}

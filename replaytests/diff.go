@@ -103,7 +103,8 @@ func scalar(v any) bool {
 }
 
 // diffObjects looks at members with plain values first: that an event is of
-// another type says more than what is in it.
+// another type says more than what is in it. Hashes come last: that they differ
+// follows from the rest.
 func diffObjects(path string, recorded, now map[string]any) *step {
 	all := maps.Clone(recorded)
 	for name, v := range now {
@@ -111,24 +112,29 @@ func diffObjects(path string, recorded, now map[string]any) *step {
 			all[name] = v
 		}
 	}
+	rank := func(name string) int {
+		switch {
+		case name == "hash" || name == "before":
+			return 2
+		case scalar(all[name]):
+			return 0
+		}
+		return 1
+	}
 	names := slices.Sorted(maps.Keys(all))
-	for _, plain := range []bool{true, false} {
-		for _, name := range names {
-			if scalar(all[name]) != plain {
-				continue
-			}
-			at := strings.TrimPrefix(path+"."+name, ".")
-			a, was := recorded[name]
-			b, is := now[name]
-			switch {
-			case !was:
-				return &step{at, "", text(b)}
-			case !is:
-				return &step{at, text(a), ""}
-			}
-			if d := diffJSON(at, a, b); d != nil {
-				return d
-			}
+	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
+	for _, name := range names {
+		at := strings.TrimPrefix(path+"."+name, ".")
+		a, was := recorded[name]
+		b, is := now[name]
+		switch {
+		case !was:
+			return &step{at, "", text(b)}
+		case !is:
+			return &step{at, text(a), ""}
+		}
+		if d := diffJSON(at, a, b); d != nil {
+			return d
 		}
 	}
 	return nil

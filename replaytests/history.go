@@ -46,7 +46,7 @@ var errNoStart = errors.New("it does not begin with the start of a workflow: rec
 func read(h *historypb.History) (*recorded, error) {
 	events := h.GetEvents()
 	if len(events) == 0 {
-		return nil, errors.New("it has no events")
+		return nil, errNoEvents
 	}
 	start := events[0].GetWorkflowExecutionStartedEventAttributes()
 	if start == nil {
@@ -61,6 +61,7 @@ func read(h *historypb.History) (*recorded, error) {
 		}
 		r.workflowID = signals.Address(in.Tenant, in.Agent, in.Key)
 	}
+	r.version = goesOn(start.GetInput())
 	completed := map[int64]*task{}
 	for _, e := range events {
 		if a := e.GetWorkflowTaskCompletedEventAttributes(); a != nil {
@@ -79,6 +80,22 @@ func read(h *historypb.History) (*recorded, error) {
 		}
 	}
 	return r, nil
+}
+
+// goesOn is the agent's version of a run that goes on from another Temporal run,
+// which is the start's second argument; 0 where there is none.
+func goesOn(input *commonpb.Payloads) int {
+	var before struct {
+		Snapshot struct {
+			Run struct {
+				Version int `json:"version"`
+			} `json:"run"`
+		} `json:"snapshot"`
+	}
+	if p := input.GetPayloads(); len(p) > 1 {
+		_ = json.Unmarshal(p[1].GetData(), &before) // no snapshot of ours: the replay will say so
+	}
+	return before.Snapshot.Run.Version
 }
 
 // marker reads the SDK's markers: local activities, and the pins of the run,

@@ -2,8 +2,12 @@
 // and compares what it would do now with what was done then.
 //
 //	func TestReplay(t *testing.T) {
-//		replaytests.Run(t, "testdata", refund.Agent(&shop.Shop{}, mail.Client{}))
+//		replaytests.Run(t, "testdata/histories", orders.Agent(shop), orders.AgentV2(shop))
 //	}
+//
+// Keep the histories of some runs that matter, one of each kind, among the
+// tests of the agent, and add one whenever something went wrong: [Export] writes
+// them, and `interlock run export --history` does.
 //
 // Temporal's own replay compares commands: their order, types and ids. It does
 // not look at arguments, and that is where most of a run's decisions are. A
@@ -26,7 +30,6 @@ import (
 	"testing"
 
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
@@ -39,10 +42,9 @@ import (
 // badPrefix begins the names of histories that must not replay.
 const badPrefix = "bad-"
 
-// Run replays every history (*.json, as `temporal workflow show --output json`
-// and [client.HistoryFromJSON] have it) of a folder, each in a subtest, with the
-// agents given. It fails where [Check] does, and where there is no history at
-// all.
+// Run replays every history of a folder (*.json, see [CheckFile]), each in a
+// subtest, with the agents given: all versions that runs are pinned to. It fails
+// where [Check] does, and where there is no history at all.
 //
 // A history bad-x.json is one that the present code must fail on, with a message
 // that contains the text of bad-x.want beside it: it proves that the test sees
@@ -95,24 +97,6 @@ func verify(path string, agents ...*agent.Definition) error {
 		return fmt.Errorf("history %s replays, and must not: it was recorded with other code, and this test no longer sees such a change (%q)", name, want)
 	case !strings.Contains(err.Error(), want):
 		return fmt.Errorf("history %s fails, but not with %q:\n%w", name, want, err)
-	}
-	return nil
-}
-
-// CheckFile is [Check] of a history in a file; its errors name the file.
-func CheckFile(path string, agents ...*agent.Definition) error {
-	name := filepath.Base(path)
-	f, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("history %s: %w", name, err)
-	}
-	defer f.Close()
-	history, err := client.HistoryFromJSON(f, client.HistoryJSONOptions{})
-	if err != nil {
-		return fmt.Errorf("history %s is no history in Temporal's JSON form: %w", name, err)
-	}
-	if err := Check(history, agents...); err != nil {
-		return fmt.Errorf("history %s: %w", name, err)
 	}
 	return nil
 }

@@ -21,8 +21,8 @@ import (
 	"interlock/examples/refund/shop"
 	"interlock/llm"
 	"interlock/signals"
-	"interlock/store"
 	"interlock/starter"
+	"interlock/store"
 	"interlock/store/sqlite"
 	"interlock/worker"
 )
