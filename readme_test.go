@@ -61,15 +61,39 @@ func TestReadmeCodeIsReal(t *testing.T) {
 	sources := []string{"examples/refund/agent.go", "readme_test.go"}
 	require.Len(t, blocks, len(sources))
 	for i, source := range sources {
-		text, err := os.ReadFile(source)
-		require.NoError(t, err)
-		rest := trimmed(string(text))
-		for _, part := range strings.Split(strings.Join(trimmed(blocks[i][1]), "\n"), "// …") {
-			lines := trimmed(part)
-			at := find(rest, lines)
-			require.GreaterOrEqual(t, at, 0, "not in %s:\n%s", source, strings.Join(lines, "\n"))
-			rest = rest[at+len(lines):]
+		requireFrom(t, source, blocks[i][1])
+	}
+}
+
+// So is the guide's: a comment above each block names the file, which the module
+// of the example compiles and tests.
+func TestGuideCodeIsReal(t *testing.T) {
+	text, err := os.ReadFile("docs/hour.md")
+	require.NoError(t, err)
+	named := regexp.MustCompile("(?s)<!-- (\\S+) -->\n```go\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	require.Len(t, named, strings.Count(string(text), "```go\n"), "a block of code names no file")
+	require.NotEmpty(t, named)
+	for _, b := range named {
+		require.True(t, strings.HasPrefix(b[1], "examples/orders/"), "%s is not of the example", b[1])
+		requireFrom(t, b[1], b[2])
+	}
+}
+
+// requireFrom checks that a block stands in a file, but for indentation and for
+// what "// …" leaves out.
+func requireFrom(t *testing.T, source, block string) {
+	t.Helper()
+	text, err := os.ReadFile(source)
+	require.NoError(t, err)
+	rest := trimmed(string(text))
+	for _, part := range strings.Split(strings.Join(trimmed(block), "\n"), "// …") {
+		if strings.TrimSpace(part) == "" {
+			continue // at the end: what follows is left out
 		}
+		lines := trimmed(part)
+		at := find(rest, lines)
+		require.GreaterOrEqual(t, at, 0, "not in %s:\n%s", source, strings.Join(lines, "\n"))
+		rest = rest[at+len(lines):]
 	}
 }
 
@@ -128,15 +152,16 @@ func TestReadmePayloads(t *testing.T) {
 // Files that the documents point to exist, and every key of the configuration
 // is in the README.
 func TestDocumentsPointSomewhere(t *testing.T) {
-	for _, doc := range []string{"README.md", "ARCHITECTURE.md"} {
+	for _, doc := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/hour.md"} {
 		text, err := os.ReadFile(doc)
 		require.NoError(t, err)
 		for _, link := range regexp.MustCompile(`\]\(([^):#]+)\)`).FindAllStringSubmatch(string(text), -1) {
-			require.FileExists(t, strings.TrimSuffix(link[1], "/")+folder(link[1]), "in %s", doc)
+			to := filepath.Join(filepath.Dir(doc), link[1])
+			require.FileExists(t, to+folder(to), "in %s", doc)
 		}
 	}
 	for _, k := range config.Keys() {
-		require.Contains(t, readme(t), "`"+k.Name+"`")
+		require.True(t, strings.Contains(readme(t), "`"+k.Name+"`"), "the README does not mention %s", k.Name)
 	}
 }
 
