@@ -78,6 +78,13 @@ func (a *Activities) generate(ctx context.Context, v agent.View, ref store.RunRe
 		return store.ModelCall{}, failed(signals.ErrNotDeployed, err.Error())
 	}
 	resp, err := model.Generate(ctx, req)
+	if llm.KindOf(err) == llm.KindContextTooLong {
+		v.Limit /= 2 // once: what must be shown may be too much by itself
+		if smaller, n, e := a.request(ctx, def, v, ref); e == nil {
+			size = n
+			resp, err = model.Generate(ctx, smaller)
+		}
+	}
 	if err != nil {
 		return store.ModelCall{}, modelError(err)
 	}
@@ -105,7 +112,8 @@ func (a *Activities) generate(ctx context.Context, v agent.View, ref store.RunRe
 // with the delay that the provider asked for, or else with backoff; a key or a
 // quota, which an operator must mend, by looking every [mendEvery], so that all
 // runs go on by themselves when it is mended. What the same request would meet
-// again ends the call, and pauses the run: a context that is too long among it.
+// again ends the call, and pauses the run: among it a context that is too long
+// even with half of the room.
 func modelError(err error) error {
 	var e *llm.Error
 	if !errors.As(err, &e) {
@@ -126,30 +134,14 @@ func modelError(err error) error {
 // request renders the view with the definition's present instructions. size is
 // that of the request.
 func (a *Activities) request(ctx context.Context, def *agent.Definition, v agent.View, ref store.RunRef) (req llm.Request, size int, err error) {
-	in := prompt.Input{Instructions: def.Instructions, View: v, Limits: agent.Limits{View: v.Limit}}
-	phase, ok := def.Phase(v.Phase)
-	if !ok {
-		return req, 0, failed(signals.ErrNotDeployed, fmt.Sprintf("agent %s/v%d has no phase %s on this worker", v.Agent, v.Version, v.Phase))
+	in, err := prompt.For(def, v)
+	if err != nil {
+		return req, 0, failed(signals.ErrNotDeployed, err.Error()+" on this worker")
 	}
-	in.Phase = prompt.Phase{Name: phase.Name, Doc: phase.Doc, Final: phase.Final}
-	for _, name := range phase.Tools {
-		t, _ := def.Tool(name)
-		in.Phase.Tools = append(in.Phase.Tools, prompt.Tool{Name: t.Name, Doc: t.Doc, Schema: t.Args, Effect: string(t.Effect), Gated: t.Gated})
-	}
-	for _, m := range phase.Moves {
-		in.Phase.Moves = append(in.Phase.Moves, prompt.Move{To: m.To, Doc: m.Doc, Auto: m.Auto, Gated: m.Gated})
-	}
-	for _, f := range def.Fields() {
-		if f.Hidden {
-			continue
-		}
-		in.Fields = append(in.Fields, prompt.Field{Name: f.Name, Doc: f.Doc, Setters: f.Set, Follows: f.Follows, Schema: f.Schema, Sensitive: f.Sensitive})
-	}
-	reads, err := a.reads(ctx, v, ref)
+	in.Reads, err = a.reads(ctx, v, ref)
 	if err != nil {
 		return req, 0, err
 	}
-	in.Reads = reads
 	out, err := prompt.Render(in)
 	if err != nil {
 		// Rendering is code: a deploy can mend it, so the call waits.
@@ -179,7 +171,7 @@ func (a *Activities) reads(ctx context.Context, v agent.View, ref store.RunRef) 
 }
 
 func (a *Activities) wholeResult(ctx context.Context, step string, ref store.RunRef) (string, error) {
-	events, err := a.Store.Events(ctx, store.Chain{Tenant: ref.Tenant, Address: ref.Address}, 1, 0)
+	events, err := a.Store.Events(ctx, store.Chain{Tenant: ref.Tenant, Address: ref.Address, FirstRunID: ref.FirstRunID}, 1, 0)
 	if err != nil {
 		return "", storeError(err)
 	}

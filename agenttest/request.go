@@ -2,7 +2,6 @@ package agenttest
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"interlock/agent"
 	"interlock/llm"
@@ -11,24 +10,11 @@ import (
 
 // request is what the model is shown, as the activity renders it.
 func (r *Run) request(v agent.View) (llm.Request, error) {
-	phase, ok := r.def.Phase(v.Phase)
-	if !ok {
-		return llm.Request{}, fmt.Errorf("the definition has no phase %s", v.Phase)
+	in, err := prompt.For(r.def, v)
+	if err != nil {
+		return llm.Request{}, err
 	}
-	in := prompt.Input{Instructions: r.def.Instructions, View: v, Limits: agent.Limits{View: v.Limit},
-		Phase: prompt.Phase{Name: phase.Name, Doc: phase.Doc, Final: phase.Final}, Reads: r.reads(v)}
-	for _, name := range phase.Tools {
-		t, _ := r.def.Tool(name)
-		in.Phase.Tools = append(in.Phase.Tools, prompt.Tool{Name: t.Name, Doc: t.Doc, Schema: t.Args, Effect: string(t.Effect), Gated: t.Gated})
-	}
-	for _, m := range phase.Moves {
-		in.Phase.Moves = append(in.Phase.Moves, prompt.Move{To: m.To, Doc: m.Doc, Auto: m.Auto, Gated: m.Gated})
-	}
-	for _, f := range r.def.Fields() {
-		if !f.Hidden {
-			in.Fields = append(in.Fields, prompt.Field{Name: f.Name, Doc: f.Doc, Setters: f.Set, Follows: f.Follows, Schema: f.Schema, Sensitive: f.Sensitive})
-		}
-	}
+	in.Reads = r.reads(v)
 	out, err := prompt.Render(in) // it checks that every call has its answer
 	if err != nil {
 		return llm.Request{}, err
