@@ -31,6 +31,7 @@ func scenarios() []scenario {
 		{name: "cancelled-mid-tool", run: cancelledMidTool},
 		{name: "cancelled-at-once", run: cancelledAtOnce},
 		{name: "worker-killed", run: workerKilled},
+		{name: "continued", run: continued},
 		{name: "bad-changed-commit", run: parcelRun(parcel.World{Surcharge: 1}, whole...),
 			want: "data.patch.fee.minor: recorded 491, now 490"},
 		{name: "bad-changed-guard", run: changedGuard, want: `data.status: recorded "refused", now "done"`},
@@ -78,6 +79,53 @@ func parcelRun(p parcel.World, turns ...llm.Response) func(context.Context, *wor
 		}
 		return address, w.untilClosed(ctx, address, agent.RunCompleted)
 	}
+}
+
+// continued goes on over several Temporal runs, with an amend, a pause and its
+// resume, and a wait on the way.
+func continued(ctx context.Context, w *world) (string, error) {
+	var script []llm.Response
+	for range 6 {
+		script = append(script, scripted.Call("locate", theParcel), scripted.Say("It lies in Lyon."))
+	}
+	script = append(script, scripted.MoveTo("check"), scripted.MoveTo("closed"), scripted.Finish("That was all."))
+	p := filled(parcel.World{Limits: agent.Limits{History: 60}})
+	if err := w.serve(ctx, scripted.New("script", script...), parcel.Agent(p)); err != nil {
+		return "", err
+	}
+	address, err := w.startParcel(ctx)
+	if err != nil {
+		return "", err
+	}
+	depot := agent.Principal{Subject: "depot"}
+	for n := range 6 {
+		if n > 0 {
+			if err := w.say(ctx, address, "u-1", "And now?"); err != nil {
+				return "", err
+			}
+		}
+		if _, err := w.until(ctx, address, "an answer", func(r *agent.Run) bool { return r.Turn == 2*n+2 && r.Status == agent.RunWaiting }); err != nil {
+			return "", err
+		}
+		switch n {
+		case 1:
+			_, err = w.starter.Amend(ctx, address, signals.Amend{ID: "a1", Principal: depot, Fields: agent.JSON(`{"remark":"wet"}`)})
+		case 3:
+			_, err = w.starter.Pause(ctx, address, signals.Pause{ID: "p1", Principal: depot, Reason: "a look"})
+		case 4:
+			_, err = w.starter.Wait(ctx, address, 0)
+		}
+		if n == 3 && err == nil {
+			_, err = w.starter.Resume(ctx, address, signals.Resume{ID: "r1", Principal: depot})
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	if err := w.say(ctx, address, "u-1", "Thank you."); err != nil {
+		return "", err
+	}
+	return address, w.untilClosed(ctx, address, agent.RunCompleted)
 }
 
 // cancelledMidTool cancels while two tools run: the one that reads is let go of,

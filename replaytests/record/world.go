@@ -11,7 +11,6 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/api/temporalproto"
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 
@@ -20,6 +19,7 @@ import (
 	"interlock/examples/refund/mail"
 	"interlock/examples/refund/shop"
 	"interlock/llm"
+	"interlock/replaytests"
 	"interlock/signals"
 	"interlock/starter"
 	"interlock/store"
@@ -183,34 +183,15 @@ func (w *world) untilEvent(ctx context.Context, address string, pred func(*histo
 	return errors.New("the workflow ended without the event that was waited for")
 }
 
-// save writes the run's history as it stands, in one line. Payloads stay as they
-// were encoded: written out as JSON they would lose exact numbers.
+// save writes the run's history as it stands.
 func (w *world) save(ctx context.Context, address, path string) (events, size int, err error) {
-	h := &historypb.History{}
-	it := w.client.GetWorkflowHistory(ctx, address, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for it.HasNext() {
-		e, err := it.Next()
-		if err != nil {
-			return 0, 0, err
-		}
-		anonymous(e)
-		h.Events = append(h.Events, e)
-	}
-	text, err := temporalproto.CustomJSONMarshalOptions{}.Marshal(h)
+	text, err := replaytests.Export(ctx, w.client, w.store, store.Chain{Tenant: "acme", Address: address})
 	if err != nil {
 		return 0, 0, err
 	}
-	return len(h.Events), len(text), os.WriteFile(path, append(text, '\n'), 0o644)
-}
-
-// anonymous takes away what names this machine and has no part in a replay.
-func anonymous(e *historypb.HistoryEvent) {
-	if q := e.GetWorkflowTaskScheduledEventAttributes().GetTaskQueue(); q.GetKind() == enumspb.TASK_QUEUE_KIND_STICKY {
-		q.Name = "sticky"
+	all, err := replaytests.Histories(text)
+	for _, h := range all {
+		events += len(h.GetEvents())
 	}
-	for _, f := range failures(e) {
-		for ; f != nil; f = f.GetCause() {
-			f.StackTrace = ""
-		}
-	}
+	return events, len(text), errors.Join(err, os.WriteFile(path, text, 0o644))
 }

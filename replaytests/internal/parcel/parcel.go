@@ -23,6 +23,7 @@ type State struct {
 	Fee      agent.Money `json:"fee"       set:"tool" doc:"what it costs to send it back"`
 	HoldID   string      `json:"hold_id"   set:"tool" doc:"the hold, once the parcel is kept at its depot"`
 	Zone     string      `json:"zone"      set:"tool"`
+	Remark   string      `json:"remark,omitempty" set:"system" doc:"what the depot adds"`
 }
 
 // Args names the parcel; every tool takes it.
@@ -57,6 +58,7 @@ type World struct {
 	Surcharge int64 // added by Commit: a changed Commit
 	NeedsZone bool  // asked by the guard of check: a changed guard
 	Version   int   // 0: 1
+	Limits    agent.Limits
 }
 
 // Agent is the agent's definition.
@@ -77,6 +79,7 @@ func Agent(w World) *agent.Definition {
 			{Name: "check", Moves: []agent.Move[State]{{To: "closed"}, {To: "look"}}},
 			{Name: "closed", Final: true},
 		},
+		Limits: w.Limits,
 	})
 }
 
