@@ -1,4 +1,5 @@
-# No target needs anything but Go, make, bash and git.
+# Building and running need Go, make, bash and git; the tests also PostgreSQL and
+# Node, for the parts that are about them (CONTRIBUTING.md).
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 SHELL := bash
@@ -39,7 +40,7 @@ test: bin/temporal ## Run every test, those against a local Temporal included
 
 .PHONY: check
 check: ## Check form, static analysis, import rule, modules and recorded histories
-	@unformatted=$$(gofmt -l .); if [[ -n $$unformatted ]]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+	@unformatted=$$(gofmt -l $$(find . -name node_modules -prune -o -name "*.go" -print)); if [[ -n $$unformatted ]]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	go mod tidy -diff
 	go -C tools mod tidy -diff
 	go -C examples/orders mod tidy -diff

@@ -2,6 +2,8 @@ module interlock
 
 go 1.26.8
 
+ignore ./examples/typescript/node_modules
+
 require (
 	github.com/go-viper/mapstructure/v2 v2.4.0
 	github.com/google/jsonschema-go v0.4.3

@@ -158,7 +158,7 @@ func tree(t *testing.T, mode parser.Mode, below string) map[string][]*ast.File {
 		}
 		if d.IsDir() && name != "." {
 			base := d.Name()
-			if base == "testdata" || base == "vendor" || base[0] == '.' || base[0] == '_' {
+			if base == "testdata" || base == "vendor" || base == "node_modules" || base[0] == '.' || base[0] == '_' {
 				return fs.SkipDir
 			}
 			if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil {

@@ -1,0 +1,144 @@
+// Written by `go test ./examples/typescript -update` from signals/schemas; do not edit.
+
+/** Payload of the signal and of the update named amend: sets fields of the state from outside. fields is an object of new values; null sets a field's zero value. */
+export interface Amend {
+  fields: unknown;
+  id: string;
+  principal: Principal;
+  reason?: string;
+  trace_id?: string;
+}
+
+/** Payload of the signal and of the update named cancel: ends the run once its running steps have ended. */
+export interface Cancel {
+  id: string;
+  principal: Principal;
+  reason?: string;
+  trace_id?: string;
+}
+
+/** The result of a run's workflow. */
+export interface End {
+  phase: string;
+  reason?: string;
+  state: unknown;
+  status: string;
+}
+
+export interface Gate {
+  args: unknown;
+  by?: Principal | null;
+  closed_at?: string | null;
+  digest: string;
+  expires_at?: string | null;
+  id: string;
+  kind: string;
+  opened_at: string;
+  policy?: string;
+  reads?: string[] | null;
+  reason?: string;
+  roles?: string[] | null;
+  rulings?: string[] | null;
+  shown?: Record<string, unknown>;
+  status: string;
+  title: string;
+  tool: string;
+  verdict?: string;
+  verified: boolean;
+}
+
+export interface GateOutcome {
+  at?: string | null;
+  by?: string;
+  id: string;
+  status: string;
+}
+
+/** Payload of the signal and of the update named message: what the user says. */
+export interface Message {
+  id: string;
+  principal: Principal;
+  text: string;
+  trace_id?: string;
+}
+
+/** What the update named wait answers. again: nothing new yet, ask again. */
+export interface News {
+  again?: boolean;
+  gates?: Gate[] | null;
+  phase: string;
+  reason?: string;
+  reply?: Reply | null;
+  seq: number;
+  status: string;
+}
+
+/** Payload of the signal and of the update named pause: nothing new starts until the run is resumed. */
+export interface Pause {
+  id: string;
+  principal: Principal;
+  reason?: string;
+  trace_id?: string;
+}
+
+export interface Principal {
+  auth?: string;
+  roles?: string[] | null;
+  subject: string;
+  tenant?: string;
+}
+
+/** What every update answers. */
+export interface Receipt {
+  code?: string;
+  gate?: GateOutcome | null;
+  reason?: string;
+  run: string;
+  seq?: number;
+  status: string;
+}
+
+export interface Reply {
+  last?: boolean;
+  seq: number;
+  text: string;
+}
+
+/** Payload of the signal and of the update named resume: lets a paused run go on. */
+export interface Resume {
+  id: string;
+  principal: Principal;
+  reason?: string;
+  trace_id?: string;
+}
+
+/** The one argument of every run's workflow. The workflow type is the agent's name, the workflow id is <tenant>/<agent>/<key>. */
+export interface Start {
+  after?: string;
+  agent: string;
+  body?: unknown;
+  id?: string;
+  key: string;
+  message?: Message | null;
+  principal: Principal;
+  tenant: string;
+  trace_id?: string;
+  user?: string;
+  version?: number;
+}
+
+/** Payload of the signal and of the update named verdict: a person's decision about one gate as it was shown. verdict is approve or reject; a reject needs a reason. */
+export interface Verdict {
+  digest: string;
+  gate: string;
+  id: string;
+  principal: Principal;
+  reason?: string;
+  trace_id?: string;
+  verdict: string;
+}
+
+/** Payload of the update named wait, which answers with news when something stands after event after_seq. */
+export interface Wait {
+  after_seq: number;
+}
