@@ -77,7 +77,7 @@ func (a *Activities) ride(ctx context.Context, r signals.Ride, commit func(conte
 		}
 		result, ok, err := runner.Standing(ctx, task, a.ports(ref))
 		if err != nil {
-			return out, failed(signals.ErrUnavailable, fmt.Sprintf("look-up of the effect of step %s: %v", task.Step, err))
+			return out, failed(signals.ErrStore, fmt.Sprintf("look-up of the effect of step %s: %v", task.Step, err))
 		}
 		if ok {
 			out.Standing = append(out.Standing, signals.Standing{Step: task.Step, ToolResult: toolResult(result)})
@@ -92,7 +92,7 @@ func (a *Activities) ride(ctx context.Context, r signals.Ride, commit func(conte
 func appendError(err error) error {
 	var r *store.Refusal
 	if !errors.As(err, &r) {
-		return failed(signals.ErrUnavailable, err.Error())
+		return failed(signals.ErrStore, err.Error())
 	}
 	switch r.Kind {
 	case store.KeyUsed:
@@ -112,7 +112,7 @@ func storeError(err error) error {
 	case agent.CodeInvalid, agent.CodeConflict:
 		return failedForGood(signals.ErrInvalid, err.Error())
 	}
-	return failed(signals.ErrUnavailable, err.Error())
+	return failed(signals.ErrStore, err.Error())
 }
 
 // failed is an error that an activity is tried again after. Its text is short

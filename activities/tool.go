@@ -122,7 +122,7 @@ func toolError(err error) error {
 		if code := agent.ErrorCode(f.Err); code == agent.CodeInvalid || code == agent.CodeConflict {
 			return failedForGood(signals.ErrInvalid, f.Error()) // the ledger will never take this claim
 		}
-		return failed(signals.ErrUnavailable, f.Error())
+		return failed(signals.ErrStore, f.Error())
 	}
 	return failedAfter(f.Wait, signals.ErrUnknown, f.Error(), true)
 }

@@ -80,7 +80,7 @@ func TestFailuresHaveTypesAndWaits(t *testing.T) {
 		{tool.Failure{Kind: tool.FailedNotApplied, Open: true, Wait: 13 * time.Second}, signals.ErrNotApplied, true, true},
 		{tool.Failure{Kind: tool.FailedUnknown, Open: true}, signals.ErrUnknown, true, true},
 		{tool.Failure{Kind: tool.FailedUnknown, Open: true, Wait: 7 * time.Second}, signals.ErrUnknown, true, true},
-		{tool.Failure{Kind: tool.FailedStore}, signals.ErrUnavailable, true, nil},
+		{tool.Failure{Kind: tool.FailedStore}, signals.ErrStore, true, nil},
 		{tool.Failure{Kind: tool.FailedEarlier, Open: true, Wait: 34*time.Second + time.Millisecond}, signals.ErrEarlier, true, nil},
 	} {
 		r.calls, tc.failure.Err = 0, errors.New("so it is")

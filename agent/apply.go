@@ -350,7 +350,7 @@ func applyVerdict(r *Run, e Event, d VerdictData) {
 func applyEnded(status RunStatus) func(*Run, Event, EndedData) {
 	return func(r *Run, e Event, d EndedData) {
 		r.Status, r.Reason, r.FailedEnd, r.News = status, d.Reason, d.Failed, e.Seq
-		r.Calling, r.Due, r.Cancel = false, false, nil
+		r.Calling, r.Due, r.Cancel, r.Owed = false, false, nil, 0
 	}
 }
 

@@ -14,18 +14,19 @@ func ToolActivity(agentName, tool string) string { return agentName + "." + tool
 
 // Types of the errors that activities and updates fail with.
 const (
-	ErrRefused     = "refused"         // a tool: for good, nothing happened
-	ErrNotApplied  = "not_applied"     // a tool: nothing happened
-	ErrUnknown     = "unknown"         // a tool: nobody knows
-	ErrNotDeployed = "not_deployed"    // this worker lacks the agent version or tool
-	ErrUnavailable = "unavailable"     // store or provider: nothing was run
-	ErrModel       = "model_failed"    // the provider refused for good
-	ErrDiverged    = "diverged"        // the journal holds other events
-	ErrSuperseded  = "superseded"      // a reset run holds the journal now
-	ErrKeyUsed     = "key_used"        // the key was used by another run with the same start
-	ErrConflict    = "conflict"        // the key was used by another run with another start
-	ErrInvalid     = "invalid"         // the input can never work
-	ErrEarlier     = "earlier_attempt" // a tool: an attempt before may still run; nothing was run
+	ErrRefused     = "refused"           // a tool: for good, nothing happened
+	ErrNotApplied  = "not_applied"       // a tool: nothing happened
+	ErrUnknown     = "unknown"           // a tool: nobody knows
+	ErrNotDeployed = "not_deployed"      // this worker lacks the agent version or tool
+	ErrUnavailable = "unavailable"       // the model's provider: no answer
+	ErrStore       = "store_unavailable" // the store: nothing was run
+	ErrModel       = "model_failed"      // the provider refused for good
+	ErrDiverged    = "diverged"          // the journal holds other events
+	ErrSuperseded  = "superseded"        // a reset run holds the journal now
+	ErrKeyUsed     = "key_used"          // the key was used by another run with the same start
+	ErrConflict    = "conflict"          // the key was used by another run with another start
+	ErrInvalid     = "invalid"           // the input can never work
+	ErrEarlier     = "earlier_attempt"   // a tool: an attempt before may still run; nothing was run
 )
 
 // Ride is what every ordinary activity carries and commits before it does

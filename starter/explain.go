@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
-	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
@@ -21,23 +19,43 @@ func (s *Starter) explain(ctx context.Context, what, address string, err error) 
 	var app *temporal.ApplicationError
 	var notFound *serviceerror.NotFound
 	var unavailable *serviceerror.Unavailable
-	var late *serviceerror.DeadlineExceeded
-	var timeout *client.WorkflowUpdateServiceTimeoutOrCanceledError
 	switch {
-	case errors.As(err, &app) && app.Type() == "AcceptedUpdateCompletedWorkflow":
+	case endedMeanwhile(err):
 		return agent.Errorf(agent.CodeEnded, "%s %s: the run ended meanwhile; look at it before sending this again", what, address)
 	case errors.As(err, &app):
 		return agent.Errorf(codeOf(app.Type()), "%s", app.Message())
-	case errors.As(err, &notFound) && strings.Contains(notFound.Message, "already completed"):
+	case hasEnded(err):
 		return agent.Errorf(agent.CodeEnded, "%s %s: the run has ended; start a new one under a new key", what, address)
 	case errors.As(err, &notFound):
 		return agent.Errorf(agent.CodeNotFound, "%s: there is no run %s", what, address)
-	case errors.As(err, &late), errors.As(err, &timeout), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(ctx.Err(), context.Canceled):
+		return &agent.Error{Code: agent.CodeUnavailable, Message: fmt.Sprintf("%s %s: the caller gave up; try again with the same id", what, address), Err: ctx.Err()}
+	case late(err):
 		return agent.Errorf(agent.CodeUnavailable, "%s %s: no answer in time: %s", what, address, s.whyBlocked(ctx, address))
 	case errors.As(err, &unavailable):
 		return agent.Errorf(agent.CodeUnavailable, "%s %s: Temporal cannot be reached (%v): try again with the same id", what, address, err)
 	}
 	return &agent.Error{Code: agent.CodeInternal, Message: fmt.Sprintf("%s %s: %v", what, address, err), Err: err}
+}
+
+// endedMeanwhile reports that a run took an update in and ended, or was ended,
+// before it had answered.
+func endedMeanwhile(err error) bool {
+	var app *temporal.ApplicationError
+	return errors.As(err, &app) && app.Type() == "AcceptedUpdateCompletedWorkflow"
+}
+
+// hasEnded reports that Temporal knows the run, and that it is over.
+func hasEnded(err error) bool {
+	var notFound *serviceerror.NotFound
+	return errors.As(err, &notFound) && strings.Contains(notFound.Message, "already completed")
+}
+
+// late reports that a call ran out of time.
+func late(err error) bool {
+	var late *serviceerror.DeadlineExceeded
+	var timeout *client.WorkflowUpdateServiceTimeoutOrCanceledError
+	return errors.As(err, &late) || errors.As(err, &timeout) || errors.Is(err, context.DeadlineExceeded)
 }
 
 func codeOf(t string) agent.Code {
@@ -50,25 +68,21 @@ func codeOf(t string) agent.Code {
 
 // whyBlocked says in a sentence what keeps a run from answering.
 func (s *Starter) whyBlocked(ctx context.Context, address string) string {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookFor)
 	defer cancel()
-	described, err := s.temporal.DescribeWorkflow(ctx, address, "")
-	if err != nil {
+	d := s.describe(ctx, address)
+	if d.err != nil {
 		return "Temporal cannot be reached; try again with the same id"
 	}
-	d := described.RawResponse
-	queue := d.GetExecutionConfig().GetTaskQueue().GetName()
-	if task := d.GetPendingWorkflowTask(); task != nil && task.GetAttempt() > 1 {
-		return fmt.Sprintf("the run's workflow task has failed %d times: deploy a worker with the code that the run needs (its log has the reason)", task.GetAttempt()-1)
+	if d.missing {
+		return "Temporal does not know the run"
 	}
-	for _, a := range d.GetPendingActivities() {
-		if a.GetLastFailure() != nil {
-			return fmt.Sprintf("activity %s has failed %d times: %s", a.GetActivityType().GetName(), a.GetAttempt()-1, a.GetLastFailure().GetMessage())
+	for _, find := range []func(described) (finding, bool){described.taskFails, described.noWorker, described.activityFails} {
+		if f, ok := find(d); ok {
+			return f.sentence + ": " + f.next
 		}
 	}
-	q, err := s.temporal.DescribeTaskQueue(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
-	if err == nil && len(q.GetPollers()) == 0 {
-		return fmt.Sprintf("no worker polls task queue %s: start one", queue)
-	}
-	return "the run is busy; try again with the same id"
+	return busy
 }
+
+const busy = "the run is busy; try again with the same id"

@@ -82,16 +82,8 @@ type Started struct {
 func (s *Starter) Start(ctx context.Context, in Start) (Started, error) {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	body, err := agent.Encode(in.Body)
+	start, err := in.input()
 	if err != nil {
-		return Started{}, agent.Errorf(agent.CodeInvalid, "the body is no JSON that is accepted: %v", err)
-	}
-	if in.Body == nil {
-		body = nil
-	}
-	start := signals.Start{Agent: in.Agent, Version: in.Version, Tenant: in.Tenant, Key: in.Key, Principal: in.Principal, User: in.User,
-		Body: body, Message: in.Message, TraceID: in.TraceID}
-	if err := signals.CheckStart(start); err != nil {
 		return Started{}, err
 	}
 	address, digest := signals.Address(in.Tenant, in.Agent, in.Key), start.Digest()
@@ -104,14 +96,11 @@ func (s *Starter) Start(ctx context.Context, in Start) (Started, error) {
 	if err := s.checkDeployed(ctx, in.Agent, in.Version); err != nil {
 		return Started{}, err
 	}
-	run, err := s.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: address, TaskQueue: s.queue,
-		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-		WorkflowIDConflictPolicy:                 enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
-		WorkflowExecutionErrorWhenAlreadyStarted: true,
-		Memo:                                     map[string]any{signals.MemoBody: digest, signals.MemoAgent: fmt.Sprintf("%s/v%d", in.Agent, in.Version)},
-		StaticSummary:                            fmt.Sprintf("%s for %s", in.Agent, in.Tenant),
-	}, in.Agent, start)
+	options := s.options(start)
+	options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
+	options.WorkflowIDConflictPolicy = enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL
+	options.WorkflowExecutionErrorWhenAlreadyStarted = true
+	run, err := s.temporal.ExecuteWorkflow(ctx, options, in.Agent, start)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &already) {
 		return s.same(ctx, address, digest)
@@ -120,6 +109,29 @@ func (s *Starter) Start(ctx context.Context, in Start) (Started, error) {
 		return Started{}, s.explain(ctx, "start", address, err)
 	}
 	return Started{Address: address, FirstRunID: run.GetRunID(), New: true}, nil
+}
+
+// input is the start input, checked.
+func (in Start) input() (signals.Start, error) {
+	body, err := agent.Encode(in.Body)
+	if err != nil {
+		return signals.Start{}, agent.Errorf(agent.CodeInvalid, "the body is no JSON that is accepted: %w", err)
+	}
+	if in.Body == nil {
+		body = nil
+	}
+	start := signals.Start{Agent: in.Agent, Version: in.Version, Tenant: in.Tenant, Key: in.Key, Principal: in.Principal, User: in.User,
+		Body: body, Message: in.Message, TraceID: in.TraceID}
+	return start, signals.CheckStart(start)
+}
+
+// options are what all starts have in common.
+func (s *Starter) options(start signals.Start) client.StartWorkflowOptions {
+	return client.StartWorkflowOptions{
+		ID: signals.Address(start.Tenant, start.Agent, start.Key), TaskQueue: s.queue,
+		Memo:          map[string]any{signals.MemoBody: start.Digest(), signals.MemoAgent: fmt.Sprintf("%s/v%d", start.Agent, start.Version)},
+		StaticSummary: fmt.Sprintf("%s for %s", start.Agent, start.Tenant),
+	}
 }
 
 // recorded finds the run in the store, nil where there is no reader or no run.

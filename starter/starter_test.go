@@ -3,6 +3,7 @@ package starter_test
 import (
 	"context"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,30 +36,46 @@ func TestTemporalDown(t *testing.T) {
 	t.Parallel()
 	s := starter.New(nowhere(t), starter.WithDeadline(time.Second))
 	ctx := t.Context()
-	for name, call := range map[string]func() error{
-		"start": func() error {
-			_, err := s.Start(ctx, starter.Start{Agent: "lab", Tenant: "acme", Key: "k", Principal: ann})
-			return err
-		},
-		"message": func() error {
-			_, err := s.Message(ctx, "acme/lab/k", signals.Message{ID: "1", Principal: ann, Text: "hi"})
-			return err
-		},
-		"verdict": func() error {
-			_, err := s.Decide(ctx, "acme/lab/k", signals.Verdict{ID: "1", Principal: ann, Gate: "1.1", Digest: "d", Verdict: agent.Approve})
-			return err
-		},
-		"cancel": func() error {
-			_, err := s.Cancel(ctx, "acme/lab/k", signals.Cancel{ID: "1", Principal: ann})
-			return err
-		},
-		"get": func() error { _, err := s.Get(ctx, "acme/lab/k"); return err },
-	} {
+	for name, call := range calls(ctx, s, address) {
 		began := time.Now()
 		err := call()
 		require.Equal(t, agent.CodeUnavailable, agent.ErrorCode(err), "%s: %v", name, err)
-		require.ErrorContains(t, err, "try again with the same id", name)
+		require.Regexp(t, "try again with the same id|: try again$", err.Error(), name)
 		require.Less(t, time.Since(began), 15*time.Second, name)
+	}
+}
+
+// calls are those that ask Temporal about one run, each with an input that is
+// right.
+func calls(ctx context.Context, s *starter.Starter, address string) map[string]func() error {
+	tenant, rest, _ := strings.Cut(address, "/")
+	name, key, _ := strings.Cut(rest, "/")
+	hi := signals.Message{ID: "1", Principal: ann, Text: "hi"}
+	return map[string]func() error{
+		"start": func() error {
+			_, err := s.Start(ctx, starter.Start{Agent: name, Tenant: tenant, Key: key, Principal: ann})
+			return err
+		},
+		"message": func() error { _, err := s.Message(ctx, address, hi); return err },
+		"verdict": func() error {
+			_, err := s.Decide(ctx, address, signals.Verdict{ID: "1", Principal: ann, Gate: "1.1", Digest: "d", Verdict: agent.Approve})
+			return err
+		},
+		"cancel": func() error { _, err := s.Cancel(ctx, address, signals.Cancel{ID: "1", Principal: ann}); return err },
+		"amend": func() error {
+			_, err := s.Amend(ctx, address, signals.Amend{ID: "1", Principal: ann, Fields: agent.JSON(`{"a":1}`)})
+			return err
+		},
+		"pause":  func() error { _, err := s.Pause(ctx, address, signals.Pause{ID: "1", Principal: ann}); return err },
+		"resume": func() error { _, err := s.Resume(ctx, address, signals.Resume{ID: "1", Principal: ann}); return err },
+		"converse": func() error {
+			_, err := s.Converse(ctx, starter.Converse{Agent: name, Tenant: tenant, Key: key, Principal: ann, Message: hi})
+			return err
+		},
+		"wait": func() error { _, err := s.Wait(ctx, address, 0); return err },
+		"say":  func() error { _, err := s.Say(ctx, address, hi); return err },
+		"get":  func() error { _, err := s.Get(ctx, address); return err },
+		"why":  func() error { _, err := s.Why(ctx, address); return err },
 	}
 }
 
@@ -126,12 +143,59 @@ func TestStart_RepeatedWhileTemporalIsDown(t *testing.T) {
 func TestRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	s := starter.New(nowhere(t), starter.WithDeadline(time.Minute))
-	for _, address := range []string{"", "k", "acme/lab", "acme/lab/k/l", "acme//k", "Acme/lab/k", "acme/lab/ k"} {
-		_, err := s.Message(t.Context(), address, signals.Message{ID: "1", Principal: ann, Text: "hi"})
-		require.Equal(t, agent.CodeInvalid, agent.ErrorCode(err), "%q: %v", address, err)
-		_, err = s.Get(t.Context(), address)
-		require.Equal(t, agent.CodeInvalid, agent.ErrorCode(err), "%q: %v", address, err)
+	ctx := t.Context()
+	requireInvalid := func(what string, err error) {
+		t.Helper()
+		require.Equal(t, agent.CodeInvalid, agent.ErrorCode(err), "%s: %v", what, err)
 	}
+	for _, address := range []string{"", "k", "acme/lab", "acme/lab/k/l", "acme//k", "Acme/lab/k", "acme/lab/ k"} {
+		for name, call := range calls(ctx, s, address) {
+			requireInvalid(name+" "+address, call())
+		}
+		_, err := s.Gate(ctx, address, "1.1")
+		requireInvalid("gate "+address, err)
+		for _, err := range s.Watch(ctx, address, 0) {
+			requireInvalid("watch "+address, err)
+		}
+	}
+	for _, tenant := range []string{"", "Acme", "a/b", strings.Repeat("a", 64)} {
+		_, err := s.List(ctx, tenant, store.RunFilter{})
+		requireInvalid("list "+tenant, err)
+		_, err = s.Gates(ctx, tenant, store.GateFilter{})
+		requireInvalid("gates "+tenant, err)
+		_, err = s.ResumeAll(ctx, tenant, starter.ResumeAll{ID: "1", Principal: ann})
+		requireInvalid("resume all "+tenant, err)
+	}
+	for name, who := range map[string]agent.Principal{"": ann, " ": ann, "1": {}} { // by id
+		_, err := s.Message(ctx, address, signals.Message{ID: name, Principal: who, Text: "hi"})
+		requireInvalid("message", err)
+		_, err = s.Cancel(ctx, address, signals.Cancel{ID: name, Principal: who})
+		requireInvalid("cancel", err)
+		_, err = s.Amend(ctx, address, signals.Amend{ID: name, Principal: who, Fields: agent.JSON(`{"a":1}`)})
+		requireInvalid("amend", err)
+		_, err = s.Pause(ctx, address, signals.Pause{ID: name, Principal: who})
+		requireInvalid("pause", err)
+		_, err = s.Resume(ctx, address, signals.Resume{ID: name, Principal: who})
+		requireInvalid("resume", err)
+		_, err = s.Decide(ctx, address, signals.Verdict{ID: name, Principal: who, Gate: "1.1", Digest: "d", Verdict: agent.Approve})
+		requireInvalid("verdict", err)
+		_, err = s.Say(ctx, address, signals.Message{ID: name, Principal: who, Text: "hi"})
+		requireInvalid("say", err)
+		_, err = s.Converse(ctx, starter.Converse{Agent: "lab", Tenant: "acme", Key: "k", Principal: ann, Message: signals.Message{ID: name, Principal: who, Text: "hi"}})
+		requireInvalid("converse", err)
+		_, err = starter.New(nowhere(t), starter.WithReader(stored())).ResumeAll(ctx, "acme", starter.ResumeAll{ID: name, Principal: who})
+		requireInvalid("resume all", err)
+	}
+	for _, text := range []string{"", " ", "a\x00", "\xff", strings.Repeat("x", 100_000)} {
+		_, err := s.Message(ctx, address, signals.Message{ID: "1", Principal: ann, Text: text})
+		requireInvalid("text", err)
+	}
+	for _, fields := range []string{"", "{}", "[]", "1", `{"a":`, `{"a":1,"a":2}`} {
+		_, err := s.Amend(ctx, address, signals.Amend{ID: "1", Principal: ann, Fields: agent.JSON(fields)})
+		requireInvalid("amend "+fields, err)
+	}
+	_, err := s.Wait(ctx, address, -1)
+	requireInvalid("wait", err)
 	for name, body := range map[string]any{"a channel": make(chan int), "NUL": "a\x00"} {
 		_, err := s.Start(t.Context(), starter.Start{Agent: "lab", Tenant: "acme", Key: "k", Principal: ann, Body: body})
 		require.Equal(t, agent.CodeInvalid, agent.ErrorCode(err), "%s: %v", name, err)

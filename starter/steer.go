@@ -2,7 +2,10 @@ package starter
 
 import (
 	"context"
+	"crypto/rand"
 	"slices"
+	"strings"
+	"time"
 
 	"go.temporal.io/sdk/client"
 
@@ -14,50 +17,104 @@ import (
 // Message tells the run what the user says. The receipt says whether it was
 // taken in; a repeat of the id is answered as the first was.
 func (s *Starter) Message(ctx context.Context, address string, m signals.Message) (agent.Receipt, error) {
-	return s.update(ctx, address, signals.NameMessage, m.ID, m, m.Text)
+	if err := agent.CheckText(m.Text, maxMessage); err != nil {
+		return agent.Receipt{}, err
+	}
+	return s.update(ctx, address, input{signals.NameMessage, m.ID, m.Principal, m, []any{m.Text}})
 }
 
 // Cancel ends the run once its running steps have ended.
 func (s *Starter) Cancel(ctx context.Context, address string, c signals.Cancel) (agent.Receipt, error) {
-	return s.update(ctx, address, signals.NameCancel, c.ID, c, c.Reason)
+	return s.update(ctx, address, input{signals.NameCancel, c.ID, c.Principal, c, []any{c.Reason}})
+}
+
+// Amend sets fields of the run's state. A field that an amend may not set, or a
+// value that does not fit it, is refused as a whole.
+func (s *Starter) Amend(ctx context.Context, address string, a signals.Amend) (agent.Receipt, error) {
+	if err := agent.CheckAmend(a.Fields); err != nil {
+		return agent.Receipt{}, err
+	}
+	fields, err := agent.Encode(a.Fields) // as the run gets it
+	if err != nil {
+		return agent.Receipt{}, agent.Errorf(agent.CodeInvalid, "the fields of an amend: %w", err)
+	}
+	return s.update(ctx, address, input{signals.NameAmend, a.ID, a.Principal, a, []any{string(fields), a.Reason}})
+}
+
+// Pause stops the run until it is resumed: nothing new starts. A run that is
+// paused already answers Repeated.
+func (s *Starter) Pause(ctx context.Context, address string, p signals.Pause) (agent.Receipt, error) {
+	return s.update(ctx, address, input{signals.NamePause, p.ID, p.Principal, p, []any{p.Reason}})
+}
+
+// Resume lets a paused run go on; one that is not paused is CodeConflict.
+func (s *Starter) Resume(ctx context.Context, address string, r signals.Resume) (agent.Receipt, error) {
+	return s.update(ctx, address, input{signals.NameResume, r.ID, r.Principal, r, []any{r.Reason}})
 }
 
 // Decide gives a verdict about a gate as it was shown. The receipt says whether
 // it decided, and how the gate stands. A verdict that decided nothing is
 // recorded and no error.
 func (s *Starter) Decide(ctx context.Context, address string, v signals.Verdict) (agent.Receipt, error) {
-	return s.update(ctx, address, signals.NameVerdict, v.ID, v, v.Gate, v.Digest, v.Verdict, v.Reason)
+	return s.update(ctx, address, input{signals.NameVerdict, v.ID, v.Principal, v, []any{v.Gate, v.Digest, v.Verdict, v.Reason}})
+}
+
+// maxMessage refuses at once what no run takes; a run's own limit may be lower.
+const maxMessage = 64 << 10
+
+// input is what a sender sends to a run. content is what makes a repeat of the
+// id the same input.
+type input struct {
+	name, id string
+	who      agent.Principal
+	payload  any
+	content  []any
+}
+
+// check refuses what could never be taken, and encodes the rest.
+func (in input) check() (agent.JSON, error) {
+	switch {
+	case strings.TrimSpace(in.id) == "":
+		return nil, agent.Errorf(agent.CodeInvalid, "a %s needs an id, chosen by its sender, so that a repeat is harmless", in.name)
+	case in.who.Subject == "":
+		return nil, agent.Errorf(agent.CodeInvalid, "a %s names its principal: who sends it", in.name)
+	}
+	body, err := agent.Encode(in.payload)
+	if err != nil {
+		return nil, agent.Errorf(agent.CodeInvalid, "%s: %w", in.name, err)
+	}
+	return body, nil
+}
+
+// updateID lets a retry join the update that is under way. The run tells repeats
+// from other contents by itself; Temporal only must not answer one content with
+// the receipt of another.
+func (in input) updateID(body agent.JSON) string {
+	return in.name + ":" + in.id + ":" + agent.DigestOf(body)[:12]
 }
 
 // update sends an input and waits for its receipt. A refusal is an error with
-// the receipt's code; the receipt is returned with it. content is what makes a
-// repeat of the id the same input.
-func (s *Starter) update(ctx context.Context, address, name, id string, payload any, content ...any) (agent.Receipt, error) {
+// the receipt's code; the receipt is returned with it.
+func (s *Starter) update(ctx context.Context, address string, in input) (agent.Receipt, error) {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	var r agent.Receipt
-	if _, _, _, ok := signals.SplitAddress(address); !ok {
-		return r, agent.Errorf(agent.CodeInvalid, "%q is no run's address: it is <tenant>/<agent>/<key>", address)
+	if _, err := tenantOf(address); err != nil {
+		return agent.Receipt{}, err
 	}
-	body, err := agent.Encode(payload)
+	body, err := in.check()
 	if err != nil {
-		return r, agent.Errorf(agent.CodeInvalid, "%s: %v", name, err)
+		return agent.Receipt{}, err
 	}
-	handle, err := s.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-		WorkflowID: address, UpdateName: name, WaitForStage: client.WorkflowUpdateStageCompleted,
-		// The run tells repeats from other contents by itself; Temporal only
-		// must not answer one content with the receipt of another.
-		UpdateID: name + ":" + id + ":" + agent.DigestOf(body)[:12], Args: []any{body},
-	})
-	if err == nil {
-		err = handle.Get(ctx, &r)
+	id := in.updateID(body)
+	r, err := s.send(ctx, address, in.name, id, body)
+	if err == nil && stale(r) {
+		r, err = s.send(ctx, address, in.name, id+":"+rand.Text(), body)
 	}
 	if err != nil {
-		explained := s.explain(ctx, name, address, err)
-		if agent.ErrorCode(explained) == agent.CodeEnded {
-			if over, err := s.afterEnd(ctx, address, id, append([]any{name}, content...)); over != nil || err != nil {
-				return *over, err
-			}
+		explained := s.explain(ctx, in.name, address, err)
+		switch agent.ErrorCode(explained) {
+		case agent.CodeEnded, agent.CodeNotFound:
+			return s.afterEnd(ctx, address, in, explained)
 		}
 		return r, explained
 	}
@@ -67,62 +124,68 @@ func (s *Starter) update(ctx context.Context, address, name, id string, payload 
 	return r, nil
 }
 
-// afterEnd finds an input in the journal of a run that has ended: its sender
-// repeats it because the first answer was lost. Both results are nil where the
-// run never had the id.
-func (s *Starter) afterEnd(ctx context.Context, address, id string, content []any) (*agent.Receipt, error) {
+// stale reports a refusal that may be an old one: the run does not record it,
+// but Temporal gives it again to whoever repeats the update's id.
+func stale(r agent.Receipt) bool { return r.Status == agent.Refused && r.Code != agent.CodeEnded }
+
+func (s *Starter) send(ctx context.Context, address, name, id string, body agent.JSON) (r agent.Receipt, err error) {
+	handle, err := s.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID: address, UpdateName: name, WaitForStage: client.WorkflowUpdateStageCompleted, UpdateID: id, Args: []any{body},
+	})
+	if err == nil {
+		err = handle.Get(ctx, &r)
+	}
+	return r, err
+}
+
+// afterEnd answers for a run that has ended. Its sender may be repeating an
+// input because the first answer was lost: the journal knows. What the run never
+// had is refused with how the run ended.
+func (s *Starter) afterEnd(ctx context.Context, address string, in input, explained error) (agent.Receipt, error) {
 	if s.reader == nil {
-		return nil, nil
+		if status := s.endStatus(ctx, address); status != "" && agent.ErrorCode(explained) == agent.CodeEnded {
+			return agent.Receipt{Status: agent.Refused, Code: agent.CodeEnded, Run: status}, ended(in.name, address, status)
+		}
+		return agent.Receipt{}, explained
 	}
-	run, err := s.fromJournal(ctx, address)
+	tenant, _ := tenantOf(address)
+	run, err := s.fromJournal(ctx, store.Chain{Tenant: tenant, Address: address})
 	if err != nil || !run.Status.Ended() {
-		return nil, nil
+		return agent.Receipt{}, explained
 	}
-	i := slices.IndexFunc(run.Handled, func(h agent.Handled) bool { return h.ID == id })
+	if r, err := handledBy(run, in); r != nil {
+		return *r, err
+	}
+	return agent.Receipt{Status: agent.Refused, Code: agent.CodeEnded, Run: run.Status}, ended(in.name, address, run.Status)
+}
+
+func ended(what, address string, status agent.RunStatus) error {
+	return agent.Errorf(agent.CodeEnded, "%s %s: the run has ended (%s); start a new one under a new key", what, address, status)
+}
+
+// handledBy says how an ended run answered an input; nil where it never had its
+// id.
+func handledBy(run *agent.Run, in input) (*agent.Receipt, error) {
+	i := slices.IndexFunc(run.Handled, func(h agent.Handled) bool { return h.ID == in.id })
 	if i < 0 {
 		return nil, nil
 	}
-	h := run.Handled[i]
-	body, err := agent.Encode(content)
-	if err != nil || agent.DigestOf(body) != h.Body {
+	body, err := agent.Encode(append([]any{in.name}, in.content...))
+	if err != nil || agent.DigestOf(body) != run.Handled[i].Body {
 		return &agent.Receipt{Status: agent.Refused, Code: agent.CodeConflict, Run: run.Status},
-			agent.Errorf(agent.CodeConflict, "id %s was used before with another content; the run has ended (%s)", id, run.Status)
+			agent.Errorf(agent.CodeConflict, "id %s was used before with another content; the run has ended (%s)", in.id, run.Status)
 	}
-	return &agent.Receipt{Status: agent.Repeated, Seq: h.Seq, Run: run.Status}, nil
+	return &agent.Receipt{Status: agent.Repeated, Seq: run.Handled[i].Seq, Run: run.Status}, nil
 }
 
-// Get is the run as it stands: from the run itself, and where Temporal has
-// forgotten it or no worker answers, from the journal.
-func (s *Starter) Get(ctx context.Context, address string) (*agent.Run, error) {
-	ctx, cancel := s.bounded(ctx)
+// endStatus is how Temporal says that a run ended, "" where it does not. It
+// needs no worker.
+func (s *Starter) endStatus(ctx context.Context, address string) agent.RunStatus {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	if _, _, _, ok := signals.SplitAddress(address); !ok {
-		return nil, agent.Errorf(agent.CodeInvalid, "%q is no run's address: it is <tenant>/<agent>/<key>", address)
+	var end signals.End
+	if err := s.temporal.GetWorkflow(ctx, address, "").Get(ctx, &end); err != nil {
+		return ""
 	}
-	run := &agent.Run{}
-	v, err := s.temporal.QueryWorkflow(ctx, address, "", signals.QueryRun)
-	if err == nil {
-		err = v.Get(run)
-	}
-	if err == nil {
-		return run, nil
-	}
-	if s.reader != nil {
-		if run, err := s.fromJournal(context.WithoutCancel(ctx), address); err == nil {
-			return run, nil
-		}
-	}
-	return nil, s.explain(ctx, "get", address, err)
-}
-
-func (s *Starter) fromJournal(ctx context.Context, address string) (*agent.Run, error) {
-	tenant, _, _, _ := signals.SplitAddress(address)
-	events, err := s.reader.Events(ctx, store.Chain{Tenant: tenant, Address: address}, 1, 0)
-	if err != nil {
-		return nil, err
-	}
-	if len(events) == 0 {
-		return nil, agent.Errorf(agent.CodeNotFound, "there is no run %s", address)
-	}
-	return agent.Reduce(events)
+	return end.Status
 }

@@ -56,6 +56,9 @@ func (c Claim) Check() error {
 	if err := CheckText("scope", c.Scope, "agent", c.Agent, "effect", string(c.Kind), "step", c.Step); err != nil {
 		return err
 	}
+	if c.Attempt < 0 || c.Grace < 0 {
+		return agent.Errorf(agent.CodeInvalid, "an attempt of %s with a grace of %s: no time is negative", c.Attempt, c.Grace)
+	}
 	return checkJSON("arguments", c.Args)
 }
 
@@ -90,6 +93,24 @@ func (m ModelCall) Check() error {
 		return err
 	}
 	return checkJSON("answer", m.Answer)
+}
+
+// Check refuses a chain that no reader can look up.
+func (c Chain) Check() error {
+	if err := CheckNamed("tenant", c.Tenant); err != nil {
+		return err
+	}
+	return CheckText("address", c.Address, "first run id", c.FirstRunID)
+}
+
+// Check refuses a filter that no database can compare with.
+func (f RunFilter) Check() error {
+	return CheckText("agent", f.Agent, "status", string(f.Status), "reason", f.Reason, "user", f.User, "address", f.Address)
+}
+
+// Check refuses a filter that no database can compare with.
+func (f GateFilter) Check() error {
+	return CheckText("address", f.Address, "agent", f.Agent, "role", f.Role, "status", string(f.Status))
 }
 
 // CheckText refuses text that not every database holds: U+0000 and invalid

@@ -57,7 +57,9 @@ type Journal interface {
 	// [KeyUsed] where that chain started with the same body, [Conflict] where
 	// it did not. Only a chain whose started event names the ended chain that
 	// stood there last as After follows it; the older chain's rows stay, and
-	// nothing can be appended to it any more ([Superseded]).
+	// nothing can be appended to it any more ([Superseded]). One that names
+	// another chain, or one that has not ended, is a [Conflict]. Where nothing
+	// stands After does not matter.
 	//
 	// The run's row and the gates' rows change in the same transaction. The
 	// batch's head counts only where the batch reaches the newest event.
@@ -102,11 +104,11 @@ type Ledger interface {
 	// Settle ends the claim of a key. Settling a settled row with an equal
 	// outcome is no error; with another it is a conflict, and the row stays.
 	Settle(ctx context.Context, tenant, key string, o Outcome) error
-	// MarkUnknown records that an attempt ended without anyone knowing whether
-	// the effect happened. Settled rows stay as they are.
+	// MarkUnknown records that the latest attempt ended without anyone knowing
+	// whether the effect happened. Settled rows stay as they are.
 	MarkUnknown(ctx context.Context, tenant, key, reason string) error
-	// Release records that the attempt which claimed the key last certainly had
-	// no effect. Settled rows stay as they are.
+	// Release records that the attempt which claimed the key last has ended and
+	// certainly had no effect. Settled rows stay as they are.
 	Release(ctx context.Context, tenant, key string) error
 	// Effect is the row of a key; CodeNotFound where there is none.
 	Effect(ctx context.Context, tenant, key string) (Effect, error)
@@ -128,7 +130,7 @@ type Claim struct {
 	Ordinal int
 	Args    agent.JSON
 	// Attempt is how long the attempt may run; its deadline is reckoned by the
-	// database's clock.
+	// database's clock. In no row, as what follows: it is the deadline that stays.
 	Attempt time.Duration
 	// Exclusive: no attempt may overlap the one before. Grace is what is waited
 	// beyond that one's deadline.
@@ -162,7 +164,10 @@ type Effect struct {
 	Unknown   bool      // an attempt ended without a known outcome; stays when settled
 	ClaimedAt time.Time // by the first attempt
 	AttemptAt time.Time // of the latest attempt that was counted
-	Deadline  time.Time // of that attempt, by the database's clock
+	// Deadline is that attempt's, by the database's clock; zero when it certainly
+	// had no effect (Release). It stays where the attempt ended unknown: what it
+	// sent may still be acted on until then.
+	Deadline time.Time
 	// Wait is how long an Exclusive claim must wait for the attempt before; 0
 	// where it was granted. In no row.
 	Wait      time.Duration
@@ -230,8 +235,8 @@ type Reader interface {
 	Branches(ctx context.Context, run Chain) ([]Branch, error)
 	// RunRow is the run's row; CodeNotFound where there is none.
 	RunRow(ctx context.Context, run Chain) (RunRow, error)
-	// RunRows lists runs, newest first, each chain of an address by itself. After is the Cursor of the last row of
-	// the page before.
+	// RunRows lists runs, newest first, each chain of an address by itself.
+	// RunFilter.After is the Cursor of the last row of the page before.
 	RunRows(ctx context.Context, tenant string, f RunFilter) ([]RunRow, error)
 	// GateRows lists gates, oldest first.
 	GateRows(ctx context.Context, tenant string, f GateFilter) ([]GateRow, error)
@@ -269,7 +274,7 @@ type RunRow struct {
 type RunFilter struct {
 	Agent   string
 	Status  agent.RunStatus
-	Reason  string // a prefix of it: "budget:", "model"
+	Reason  string // what it begins with: "budget:", "model"
 	User    string
 	Address string // all chains of one address
 	After   string
@@ -284,7 +289,7 @@ type GateRow struct {
 
 // GateFilter narrows a list of gates. Zero fields do not filter.
 type GateFilter struct {
-	Address string
+	Address string // all chains of one address
 	Agent   string
 	Role    string
 	Status  agent.GateStatus

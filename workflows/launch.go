@@ -191,7 +191,7 @@ func (l *loop) untilTried(ctx workflow.Context, ride *signals.Ride, o workflow.A
 		switch errorType(err) {
 		case signals.ErrNotDeployed, signals.ErrDiverged, signals.ErrEarlier:
 			again = true
-		case signals.ErrUnavailable:
+		case signals.ErrUnavailable, signals.ErrStore:
 			again = forEver
 		}
 		if again && !timedOutItself(err) {

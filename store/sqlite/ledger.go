@@ -4,22 +4,25 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"interlock/agent"
 	"interlock/store"
+	"interlock/store/internal/rules"
 )
 
 const (
 	effectColumns = `tenant, key, address, scope, agent, version, tool, kind, step, ordinal, args,
-  status, result, whole_ref, whole_bytes, reason, attempts, released, unknown, claimed_at, settled_at`
+  status, result, whole_ref, whole_bytes, reason, attempts, released, unknown, claimed_at, attempt_at, deadline, settled_at`
 	selectEffect = `SELECT ` + effectColumns + ` FROM effects WHERE tenant = ? AND key = ?`
-	insertEffect = `INSERT INTO effects (tenant, key, address, scope, agent, version, tool, kind, step, ordinal, args, claimed_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, key) DO NOTHING`
-	countAttempt = `UPDATE effects SET attempts = attempts + 1 WHERE tenant = ? AND key = ? AND status = 'claimed'`
+	insertEffect = `INSERT INTO effects (tenant, key, address, scope, agent, version, tool, kind, step, ordinal, args, claimed_at, attempt_at, deadline)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?12, ?12, ?13) ON CONFLICT (tenant, key) DO NOTHING`
+	countAttempt = `UPDATE effects SET attempts = attempts + 1, attempt_at = ?, deadline = ? WHERE tenant = ? AND key = ? AND status = 'claimed'`
 	settleEffect = `UPDATE effects SET status = ?, result = ?, whole_ref = ?, whole_bytes = ?, reason = ?, settled_at = ?
 WHERE tenant = ? AND key = ? AND status = 'claimed'`
 	markUnknown   = `UPDATE effects SET unknown = 1, reason = ? WHERE tenant = ? AND key = ? AND status = 'claimed'`
-	releaseEffect = `UPDATE effects SET released = released + 1 WHERE tenant = ? AND key = ? AND status = 'claimed' AND released < attempts`
+	releaseEffect = `UPDATE effects SET released = released + 1, deadline = NULL
+WHERE tenant = ? AND key = ? AND status = 'claimed' AND released < attempts`
 )
 
 // Claim implements [store.Ledger].
@@ -29,8 +32,10 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (e store.Effect, fresh
 		return e, false, fail(operation, err)
 	}
 	err = s.write(ctx, operation, func(t transaction) error {
+		now := fromMicros(micros(s.now()))
+		deadline := now.Add(c.Attempt.Truncate(time.Microsecond))
 		inserted, err := t.exec(ctx, insertEffect, c.Tenant, c.Key, c.Address, c.Scope, c.Agent, c.Version, c.Tool, string(c.Kind),
-			c.Step, c.Ordinal, c.Args.String(), micros(s.now()))
+			c.Step, c.Ordinal, c.Args.String(), micros(now), micros(deadline))
 		if err != nil {
 			return err
 		}
@@ -38,11 +43,12 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (e store.Effect, fresh
 		if e, err = t.effect(ctx, c.Tenant, c.Key); err != nil || fresh {
 			return err
 		}
-		if e.Scope != c.Scope || e.Tool != c.Tool || !e.Args.Equal(c.Args) {
-			return agent.Errorf(agent.CodeConflict, "the key is of another call: %s %s of %s", e.Tool, e.Args, e.Scope)
+		counts, wait, err := rules.Judge(e, c, now)
+		if e.Wait = wait; err != nil || !counts {
+			return err
 		}
-		counted, err := t.exec(ctx, countAttempt, c.Tenant, c.Key)
-		e.Attempts += int(counted)
+		e.Attempts, e.AttemptAt, e.Deadline = e.Attempts+1, now, deadline
+		_, err = t.exec(ctx, countAttempt, micros(now), micros(deadline), c.Tenant, c.Key)
 		return err
 	})
 	if err != nil {
@@ -69,10 +75,10 @@ func (s *Store) Settle(ctx context.Context, tenant, key string, o store.Outcome)
 			return err
 		}
 		e, err := t.effect(ctx, tenant, key)
-		if err != nil || e.Outcome.Equal(o) {
+		if err != nil {
 			return err
 		}
-		return agent.Errorf(agent.CodeConflict, "it is settled as %s, which stays, and not as this %s", e.Status, o.Status)
+		return rules.JudgeSettled(e, o)
 	})
 }
 
@@ -111,7 +117,7 @@ func (s *Store) Effect(ctx context.Context, tenant, key string) (store.Effect, e
 	operation := "look-up of effect " + key
 	found, err := s.effects(ctx, operation, selectEffect, tenant, key)
 	if err == nil && len(found) == 0 {
-		err = fail(operation, noEffect())
+		err = fail(operation, rules.NoEffect())
 	}
 	if err != nil {
 		return store.Effect{}, err
@@ -126,7 +132,7 @@ func (s *Store) Effects(ctx context.Context, tenant, address string) ([]store.Ef
 }
 
 func (s *Store) effects(ctx context.Context, operation, query, tenant, of string) (found []store.Effect, err error) {
-	if err := store.CheckNamed("tenant", tenant); err != nil {
+	if err := errors.Join(store.CheckNamed("tenant", tenant), store.CheckText("key", of)); err != nil {
 		return nil, fail(operation, err)
 	}
 	err = s.read(ctx, operation, query, []any{tenant, of}, func(r row) error {
@@ -140,24 +146,25 @@ func (s *Store) effects(ctx context.Context, operation, query, tenant, of string
 func (t transaction) effect(ctx context.Context, tenant, key string) (store.Effect, error) {
 	e, err := scanEffect(t.row(ctx, selectEffect, tenant, key))
 	if errors.Is(err, sql.ErrNoRows) {
-		return e, noEffect()
+		return e, rules.NoEffect()
 	}
 	return e, err
 }
 
-func noEffect() error { return agent.Errorf(agent.CodeNotFound, "the ledger has no such key") }
-
 func scanEffect(r row) (e store.Effect, err error) {
 	var args string
 	var result, ref sql.NullString
-	var size, settled sql.NullInt64
-	var claimed int64
+	var size, deadline, settled sql.NullInt64
+	var claimed, attempt int64
 	err = r.Scan(&e.Tenant, &e.Key, &e.Address, &e.Scope, &e.Agent, &e.Version, &e.Tool, &e.Kind, &e.Step, &e.Ordinal, &args,
-		&e.Status, &result, &ref, &size, &e.Reason, &e.Attempts, &e.Released, &e.Unknown, &claimed, &settled)
+		&e.Status, &result, &ref, &size, &e.Reason, &e.Attempts, &e.Released, &e.Unknown, &claimed, &attempt, &deadline, &settled)
 	if err != nil {
 		return e, err
 	}
-	e.Args, e.ClaimedAt, e.SettledAt = agent.JSON(args), fromMicros(claimed), fromNullMicros(settled)
+	e.Args, e.ClaimedAt, e.AttemptAt, e.SettledAt = agent.JSON(args), fromMicros(claimed), fromMicros(attempt), fromNullMicros(settled)
+	if d := fromNullMicros(deadline); d != nil {
+		e.Deadline = *d
+	}
 	if result.Valid {
 		e.Result = agent.JSON(result.String)
 	}

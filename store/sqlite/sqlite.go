@@ -29,7 +29,7 @@ import (
 // Options change what Open does. The zero value is right for production.
 type Options struct {
 	// NoMigrate leaves the schema as it is: a database that is behind, or not
-	// there at all, is an error.
+	// there at all, is an error. Migrate is for it.
 	NoMigrate bool
 	// Now is the store's clock, [time.Now] where nil.
 	Now func() time.Time
@@ -74,7 +74,7 @@ func Open(ctx context.Context, path string, opts *Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = s.migrate(ctx, path, opts.NoMigrate); err == nil {
+	if _, _, err = s.migrate(ctx, path, opts.NoMigrate); err == nil {
 		err = s.prepare(ctx)
 	}
 	if err != nil {

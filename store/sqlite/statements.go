@@ -3,9 +3,9 @@ package sqlite
 // writeStatements are all statements that run inside a write, the queries
 // among them included.
 var writeStatements = append([]string{
-	selectHead, selectStanding, selectOwnLast, selectVersions, supersedeTail,
+	selectHead, selectStood, selectStanding, selectOwnLast, selectVersions, supersedeTail,
 	insertRun, updateRun, touchRun,
-	insertGate, selectGate, updateGate, deleteGates, selectReopened,
+	putGate, selectGate, deleteGates, selectReopened,
 	selectEffect, insertEffect, countAttempt, settleEffect, markUnknown, releaseEffect,
 	insertModelCall, selectModelCall,
 	insertBlob,

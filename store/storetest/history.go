@@ -83,6 +83,24 @@ func (h *History) Reset(branch string, last int64) *History {
 	return r
 }
 
+// Follow is another run that has just started at the address of h, and names
+// the one that began as after.
+func (h *History) Follow(firstRunID, after string) *History {
+	started := agent.StartedData{Agent: "refund", Version: 1, Key: "1", User: "ann", BodyDigest: "body-1", FirstRunID: firstRunID, After: after, Body: agent.JSON(`{}`)}
+	return NewHistoryOf(h.t, h.Ref.Tenant, firstRunID, h.Events[len(h.Events)-1].At.Add(time.Minute), started)
+}
+
+// End adds the run's end.
+func (h *History) End() *History {
+	h.Head = agent.Head{Status: agent.RunCompleted, Phase: "done", Turn: 2}
+	return h.Add(agent.EventCompleted, agent.EndedData{Reason: "done"})
+}
+
+// Chain names the run to a reader.
+func (h *History) Chain() store.Chain {
+	return store.Chain{Tenant: h.Ref.Tenant, Address: h.Ref.Address, FirstRunID: h.Ref.FirstRunID}
+}
+
 // Last is the seq of the last event.
 func (h *History) Last() int64 { return int64(len(h.Events)) }
 

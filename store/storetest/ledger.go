@@ -35,7 +35,8 @@ var ledgerTests = []contract{
 		stands, fresh, err := s.Claim(ctx, again)
 		require.NoError(t, err)
 		require.False(t, fresh)
-		e.Attempts = 2
+		require.False(t, stands.AttemptAt.Before(e.AttemptAt))
+		e.Attempts, e.AttemptAt, e.Deadline = 2, stands.AttemptAt, stands.Deadline
 		require.Equal(t, e, stands)
 		require.Equal(t, e, effect(t, s, "acme", "k"))
 	}},

@@ -93,6 +93,88 @@ var listTests = []contract{
 			require.Equal(t, c.want, got, "%+v", c.filter)
 		}
 	}},
+	{"runs are narrowed by what their reason begins with", func(t *testing.T, s store.Store) {
+		for i, reason := range []string{"budget:turns", "budget:cost", "budget", "model", "Budget:turns", "", "ärger: ü%_", "är"} {
+			h := NewHistoryOf(t, "acme", fmt.Sprint("r", i), Epoch.Add(time.Duration(i)*time.Second), agent.StartedData{Agent: "refund", Key: fmt.Sprint(i)})
+			h.Head.Status, h.Head.Reason = agent.RunPaused, reason
+			appendAll(t, s, h)
+		}
+		for reason, want := range map[string][]string{"budget:": {"1", "0"}, "budget": {"2", "1", "0"}, "budget:turns": {"0"}, "budget:turns ": nil,
+			"%": nil, "b_dget": nil, "är": {"7", "6"}, "ärger: ü%": {"6"}} {
+			require.Equal(t, want, keys(t, s, store.RunFilter{Reason: reason, Status: agent.RunPaused}), reason)
+		}
+	}},
+	{"the chains of one address, and those of all, in pages", func(t *testing.T, s store.Store) {
+		var newest *History
+		for i, id := range []string{"r1", "r2", "r3", "r4"} {
+			h := NewHistory(t, "acme", "1", id)
+			if i > 0 {
+				h = newest.Follow(id, newest.Ref.FirstRunID)
+				h.Events[0].At = Epoch // all of one instant
+			}
+			newest = h.End()
+			appendAll(t, s, newest)
+		}
+		appendAll(t, s, NewHistoryOf(t, "acme", "r5", Epoch, agent.StartedData{Agent: "refund", Key: "10"}))
+		for _, c := range []struct {
+			filter store.RunFilter
+			want   []string
+		}{
+			{store.RunFilter{}, []string{"acme/refund/10 r5", "acme/refund/1 r4", "acme/refund/1 r3", "acme/refund/1 r2", "acme/refund/1 r1"}},
+			{store.RunFilter{Address: "acme/refund/1"}, []string{"acme/refund/1 r4", "acme/refund/1 r3", "acme/refund/1 r2", "acme/refund/1 r1"}},
+			{store.RunFilter{Address: "acme/refund"}, nil},
+		} {
+			for limit := 1; limit <= 3; limit++ {
+				c.filter.Limit, c.filter.After = limit, ""
+				var got []string
+				for {
+					page, err := s.RunRows(context.Background(), "acme", c.filter)
+					require.NoError(t, err)
+					if len(page) == 0 {
+						break
+					}
+					for _, r := range page {
+						got = append(got, r.Address+" "+r.FirstRunID)
+					}
+					c.filter.After = page[len(page)-1].Cursor
+				}
+				require.Equal(t, c.want, got)
+			}
+		}
+	}},
+	{"gates are narrowed by when they opened, and those of every chain are listed", func(t *testing.T, s store.Store) {
+		a := NewHistory(t, "acme", "1", "r1").Open("1.1").End()
+		appendAll(t, s, a)
+		b := a.Follow("r2", "r1").Open("1.1")
+		appendAll(t, s, b)
+		list := func(f store.GateFilter) (got []string) {
+			for _, r := range gateRows(t, s, "acme", f) {
+				got = append(got, r.FirstRunID)
+			}
+			return got
+		}
+		require.Equal(t, []string{"r1", "r2"}, list(store.GateFilter{}))
+		require.Equal(t, []string{"r1", "r2"}, list(store.GateFilter{Address: a.Ref.Address}))
+		opened := b.Events[1].At
+		require.Equal(t, []string{"r1"}, list(store.GateFilter{Before: opened}))
+		require.Equal(t, []string{"r1", "r2"}, list(store.GateFilter{Before: opened.Add(time.Nanosecond)}))
+		require.Empty(t, list(store.GateFilter{Before: a.Events[1].At}))
+		require.Equal(t, []string{"r1"}, list(store.GateFilter{Before: opened.In(time.FixedZone("", 3600)), Status: agent.GateOpen}))
+	}},
+	{"text that no database holds is no filter", func(t *testing.T, s store.Store) {
+		for _, f := range []store.RunFilter{{Agent: "a\x00"}, {Status: "\xff"}, {Reason: "a\x00"}, {User: "\xff"}, {Address: "a\x00"}} {
+			_, err := s.RunRows(context.Background(), "acme", f)
+			requireCode(t, agent.CodeInvalid, err)
+		}
+		for _, f := range []store.GateFilter{{Agent: "a\x00"}, {Status: "\xff"}, {Role: "a\x00"}, {Address: "\xff"}} {
+			_, err := s.GateRows(context.Background(), "acme", f)
+			requireCode(t, agent.CodeInvalid, err)
+		}
+		_, err := s.RunRow(context.Background(), store.Chain{Tenant: "acme", Address: "a", FirstRunID: "\x00"})
+		requireCode(t, agent.CodeInvalid, err)
+		_, err = s.Events(context.Background(), store.Chain{Tenant: "acme", Address: "\xff"}, 1, 0)
+		requireCode(t, agent.CodeInvalid, err)
+	}},
 	{"gates are listed oldest first and narrowed", func(t *testing.T, s store.Store) {
 		a := NewHistory(t, "acme", "1", "r1").Open("1.1", "refunds", "it's").Open("1.2").CloseGate("1.2", agent.GateAnswered)
 		b := NewHistoryOf(t, "acme", "r2", Epoch.Add(-time.Hour), agent.StartedData{Agent: "triage", Key: "2"}).Open("1.1", "nurses", "refunds")
@@ -119,6 +201,17 @@ var listTests = []contract{
 			require.Equal(t, c.want, got, "%+v", c.filter)
 		}
 	}},
+}
+
+// keys are those of the runs that a filter lets through.
+func keys(t testing.TB, s store.Store, f store.RunFilter) (got []string) {
+	t.Helper()
+	rows, err := s.RunRows(context.Background(), "acme", f)
+	require.NoError(t, err)
+	for _, r := range rows {
+		got = append(got, r.Key)
+	}
+	return got
 }
 
 func decode(t testing.TB, e agent.Event, into any) {

@@ -24,15 +24,18 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"revivals", revivalTests},
 		{"revivals refused", revivalRefusals},
 		{"identity", identityTests},
+		{"chains", chainTests},
 		{"projections", projectionTests},
 		{"soon journal", soon(journalTests)},
 		{"soon branches", soon(branchTests)},
 		{"soon revivals", soon(revivalTests)},
 		{"soon revivals refused", soon(revivalRefusals)},
 		{"soon identity", soon(identityTests)},
+		{"soon chains", soon(chainTests)},
 		{"soon projections", soon(projectionTests)},
 		{"lists", listTests},
 		{"ledger", ledgerTests},
+		{"exclusive claims", exclusiveTests},
 		{"model calls", modelCallTests},
 		{"blobs", blobTests},
 		{"deployments", deploymentTests},
@@ -97,7 +100,7 @@ func requireRefusal(t testing.TB, want store.RefusalKind, err error) *store.Refu
 // requireEvents holds the journal to exactly these events, byte for byte.
 func requireEvents(t testing.TB, s store.Store, r *History) {
 	t.Helper()
-	got, err := s.Events(context.Background(), store.Chain{Tenant: r.Ref.Tenant, Address: r.Ref.Address}, 1, 0)
+	got, err := s.Events(context.Background(), r.Chain(), 1, 0)
 	require.NoError(t, err)
 	require.Equal(t, r.Events, got)
 }

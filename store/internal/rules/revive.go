@@ -1,4 +1,4 @@
-package sqlite
+package rules
 
 import (
 	"context"
@@ -6,16 +6,6 @@ import (
 
 	"interlock/agent"
 )
-
-const selectVersions = `SELECT branch, superseded_by = '', at, type, v, turn, step, trace_id, data, hash FROM events
-WHERE tenant = ? AND address = ? AND seq = ? ORDER BY superseded_by = '' DESC`
-
-// version is one of the rows that the journal has of an event.
-type version struct {
-	event        agent.Event
-	branch, hash string
-	live         bool
-}
 
 // revive makes the history that the batch follows the live one, where all of
 // it is recorded: a reset of a run that a newer one has superseded goes on with
@@ -31,17 +21,17 @@ func (a *appending) revive(ctx context.Context, refusal error) error {
 		return refusal
 	}
 	if stands != nil {
-		e := standingEvent{seq: stands.event.Seq, hash: stands.hash, branch: stands.branch, kind: string(stands.event.Type)}
+		e := Standing{Seq: stands.Event.Seq, Hash: stands.Hash, Branch: stands.Branch, Type: stands.Event.Type}
 		if err := a.supersede(ctx, e, refusal); err != nil {
 			return err
 		}
 	}
 	events, hashes := make([]agent.Event, len(lost)), make([]string, len(lost))
 	for i, v := range lost {
-		events[i], hashes[i] = v.event, v.hash
+		events[i], hashes[i] = v.Event, v.Hash
 	}
 	if events[0].Seq == 1 {
-		if err := a.writeRun(ctx, events[0]); err != nil { // another start: of another version, perhaps
+		if err := a.putRun(ctx, events[0]); err != nil { // another start: of another version, perhaps
 			return err
 		}
 	}
@@ -54,27 +44,28 @@ func (a *appending) revive(ctx context.Context, refusal error) error {
 //
 // An event names the one before it only by their common hash, so the walk is
 // backwards, and which branch wrote a row does not matter.
-func (a *appending) lost(ctx context.Context) (lost []version, stands *version, err error) {
+func (a *appending) lost(ctx context.Context) (lost []Version, stands *Version, err error) {
 	leads := func(hash string) bool { return hash == a.batch.Before }
+	walk := walk{journal: a.Journal}
 	for seq := a.batch.First - 1; seq >= 1; seq-- {
-		all, err := a.versions(ctx, seq)
+		all, err := walk.versions(ctx, seq)
 		if err != nil {
 			return nil, nil, err
 		}
-		i := slices.IndexFunc(all, func(v version) bool { return leads(v.hash) })
+		i := slices.IndexFunc(all, func(v Version) bool { return leads(v.Hash) })
 		if i < 0 {
 			return nil, nil, nil
 		}
 		found := all[i]
-		if found.live {
+		if found.Live {
 			slices.Reverse(lost)
 			return lost, stands, nil
 		}
 		lost, stands = append(lost, found), nil
-		if all[0].live {
+		if all[0].Live {
 			stands = &all[0]
 		}
-		leads = func(hash string) bool { return found.event.Chain(hash) == found.hash }
+		leads = func(hash string) bool { return found.Event.Chain(hash) == found.Hash }
 	}
 	if !leads("") {
 		return nil, nil, nil
@@ -83,21 +74,29 @@ func (a *appending) lost(ctx context.Context) (lost []version, stands *version, 
 	return lost, stands, nil
 }
 
-// versions are all rows of an event, the live one first.
-func (a *appending) versions(ctx context.Context, seq int64) (all []version, err error) {
-	rows, err := a.rows(ctx, selectVersions, a.ref.Tenant, a.ref.Address, seq)
-	if err != nil {
-		return nil, err
+// walk reads versions backwards, some at a time: most walks are short, and each
+// read may be a round trip.
+type walk struct {
+	journal Journal
+	read    []Version // the last event first
+	next    int64     // the first event that was read
+}
+
+const walkStride = 16
+
+// versions are all rows of an event, the live one first. Each call is for the
+// event before that of the last.
+func (w *walk) versions(ctx context.Context, seq int64) (all []Version, err error) {
+	if w.next == 0 || seq < w.next {
+		w.next = max(1, seq-walkStride+1)
+		if w.read, err = w.journal.Versions(ctx, w.next, seq); err != nil {
+			return nil, err
+		}
 	}
-	err = each(rows, func(r row) error {
-		v := version{event: agent.Event{Seq: seq, Tenant: a.ref.Tenant}}
-		e := &v.event
-		var at int64
-		var data string
-		err := r.Scan(&v.branch, &v.live, &at, &e.Type, &e.V, &e.Turn, &e.Step, &e.TraceID, &data, &v.hash)
-		e.At, e.Data = fromMicros(at), agent.JSON(data)
-		all = append(all, v)
-		return err
-	})
-	return all, err
+	n := 0
+	for n < len(w.read) && w.read[n].Event.Seq == seq {
+		n++
+	}
+	all, w.read = w.read[:n], w.read[n:]
+	return all, nil
 }

@@ -1,0 +1,192 @@
+package starter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"interlock/agent"
+	"interlock/store"
+)
+
+// Why is what a run waits for. Sentence and Next are for people; the rest is
+// what they were made from.
+type Why struct {
+	Address    string          `json:"address"`
+	FirstRunID string          `json:"first_run_id,omitempty"`
+	Status     agent.RunStatus `json:"status,omitempty"` // "" where nothing that knows it could be asked
+	Reason     string          `json:"reason,omitempty"`
+	Phase      string          `json:"phase,omitempty"`
+	Turn       int             `json:"turn,omitempty"`
+	Seq        int64           `json:"seq,omitempty"` // of the last event that the journal has
+	UpdatedAt  time.Time       `json:"updated_at,omitzero"`
+	Sentence   string          `json:"sentence"`
+	Next       string          `json:"next"` // which command, or what to do
+
+	Gates        []agent.Gate   `json:"gates,omitempty"`   // open ones
+	Effects      []store.Effect `json:"effects,omitempty"` // of which nobody knows yet whether they happened
+	Activities   []Pending      `json:"activities,omitempty"`
+	TaskFailures int            `json:"task_failures,omitempty"` // of the run's workflow task, in a row
+	TaskFailure  string         `json:"task_failure,omitempty"`
+	Unseen       []string       `json:"unseen,omitempty"` // what could not be looked at, and why
+}
+
+// Why says what a run waits for and which command comes next: from the store,
+// the ledger (a reader that is a [store.Ledger] too) and Temporal, each bounded
+// by itself. One of them that cannot be reached is named in Unseen, and the
+// answer made from the others; it is CodeUnavailable where none can, and
+// CodeNotFound where nobody knows the run. No worker need be up.
+func (s *Starter) Why(ctx context.Context, address string) (Why, error) {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	tenant, err := tenantOf(address)
+	if err != nil {
+		return Why{}, err
+	}
+	l := s.look(ctx, tenant, address)
+	if err := l.nothing(); err != nil {
+		return Why{Address: address, Unseen: l.unseen}, err
+	}
+	w := l.why()
+	for _, find := range l.causes() {
+		if f, ok := find(); ok {
+			w.Sentence, w.Next = f.sentence, f.next
+			break
+		}
+	}
+	return w, nil
+}
+
+// look is all that could be seen of a run at one moment.
+type look struct {
+	described
+	reads   bool // there is a reader
+	row     *store.RunRow
+	run     *agent.Run // from the journal, else from the run itself; nil: neither
+	gates   []agent.Gate
+	effects []store.Effect
+	unseen  []string
+}
+
+// look asks Temporal and the store at the same time.
+func (s *Starter) look(ctx context.Context, tenant, address string) *look {
+	l := &look{reads: s.reader != nil}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, lookFor)
+		defer cancel()
+		l.described = s.describe(ctx, address)
+	})
+	var failed error
+	if l.reads {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, lookFor)
+			defer cancel()
+			failed = l.read(ctx, s.reader, store.Chain{Tenant: tenant, Address: address})
+		})
+	}
+	wg.Wait()
+	switch {
+	case l.err != nil:
+		l.unseen = append(l.unseen, fmt.Sprintf("Temporal: %v", l.err))
+	case l.row != nil && l.known() && l.running() && l.firstRunID != l.row.FirstRunID:
+		l.forgetRow() // the run that follows it has not recorded anything yet
+	}
+	if failed != nil {
+		l.unseen = append(l.unseen, fmt.Sprintf("the store: %v", failed))
+	}
+	if l.run == nil && l.known() && l.running() && l.task.GetAttempt() <= 1 {
+		ctx, cancel := context.WithTimeout(ctx, lookFor)
+		defer cancel()
+		if run, err := s.query(ctx, address, ""); err == nil {
+			l.take(run)
+		}
+	}
+	return l
+}
+
+// known reports that Temporal knows the run.
+func (d described) known() bool { return d.err == nil && !d.missing }
+
+func (l *look) forgetRow() { l.row, l.run, l.gates, l.effects = nil, nil, nil, nil }
+
+// read reads the store. A run that it does not know is no error.
+func (l *look) read(ctx context.Context, r store.Reader, chain store.Chain) error {
+	row, err := r.RunRow(ctx, chain)
+	if agent.ErrorCode(err) == agent.CodeNotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	l.row, chain.FirstRunID = &row, row.FirstRunID
+	events, err := r.Events(ctx, chain, 1, 0)
+	if err != nil {
+		return err
+	}
+	run, err := agent.Reduce(events)
+	if err != nil {
+		return err
+	}
+	l.take(run)
+	ledger, ok := r.(store.Ledger)
+	if !ok {
+		return nil
+	}
+	all, err := ledger.Effects(ctx, chain.Tenant, chain.Address)
+	for _, e := range all {
+		if e.Open() && e.Scope == run.Scope() {
+			l.effects = append(l.effects, e)
+		}
+	}
+	return err
+}
+
+func (l *look) take(run *agent.Run) {
+	l.run = run
+	for _, g := range run.Gates {
+		if g.Status == agent.GateOpen {
+			l.gates = append(l.gates, g)
+		}
+	}
+}
+
+// nothing says why there is no answer, where there is none.
+func (l *look) nothing() error {
+	switch {
+	case l.row != nil || l.run != nil || l.known():
+		return nil
+	case len(l.unseen) > 0:
+		return &agent.Error{Code: agent.CodeUnavailable, Message: fmt.Sprintf("why %s: nothing that knows it could be looked at (%s): try again", l.address, strings.Join(l.unseen, "; ")), Err: errors.Join(l.err)}
+	}
+	return agent.Errorf(agent.CodeNotFound, "why: there is no run %s", l.address)
+}
+
+// why are the facts.
+func (l *look) why() Why {
+	w := Why{Address: l.address, FirstRunID: l.firstRunID, Gates: l.gates, Effects: l.effects, Activities: l.activities,
+		TaskFailures: max(int(l.task.GetAttempt())-1, 0), TaskFailure: l.taskFailure, Unseen: l.unseen}
+	if run := l.run; run != nil {
+		w.FirstRunID, w.Status, w.Reason, w.Phase, w.Turn = run.FirstRunID, run.Status, run.Reason, run.Phase, run.Turn
+		w.Seq, w.UpdatedAt = run.Seq, run.At
+	}
+	if row := l.row; row != nil {
+		w.FirstRunID, w.Status, w.Reason, w.Phase, w.Turn = row.FirstRunID, row.Head.Status, row.Head.Reason, row.Head.Phase, row.Head.Turn
+		w.Seq, w.UpdatedAt = row.Seq, row.UpdatedAt
+	}
+	return w
+}
+
+// runStatus is "" where only Temporal knows the run.
+func (l *look) runStatus() (agent.RunStatus, string) {
+	switch {
+	case l.row != nil:
+		return l.row.Head.Status, l.row.Head.Reason
+	case l.run != nil:
+		return l.run.Status, l.run.Reason
+	}
+	return "", ""
+}
