@@ -129,7 +129,7 @@ func TestValidateNamesEveryKey(t *testing.T) {
 		require.NotEmpty(t, p.Want)
 	}
 	_, err := Load(Source{Overrides: map[string]string{"store.path": ""}})
-	require.EqualError(t, err, "configuration: 1 to mend\n  store.path = \"\" (override): want the path of a file")
+	require.EqualError(t, err, "configuration: 1 to mend\n  store.path = \"\" (override): want the path of a file; the URL of a PostgreSQL database belongs into store.dsn")
 }
 
 func TestKeysAreDescribedAndUnambiguous(t *testing.T) {
@@ -147,7 +147,7 @@ func TestKeysAreDescribedAndUnambiguous(t *testing.T) {
 func TestSecretsAreNeverPrinted(t *testing.T) {
 	type withSecret struct {
 		Open  string `mapstructure:"open"`
-		Token string `mapstructure:"token" secret:"true"`
+		Token Secret `mapstructure:"token"`
 	}
 	keys := keysOf(reflect.TypeFor[withSecret](), "", nil)
 	require.Equal(t, "open: \"a\"\ntoken: [redacted]\n", redact(reflect.ValueOf(withSecret{"a", "hunter2"}), keys))

@@ -14,16 +14,19 @@ const EnvPrefix = "INTERLOCK_"
 // otherVariables are variables with our prefix that are no configuration, with
 // the reason why each of them is not.
 var otherVariables = map[string]string{
-	"INTERLOCK_TEMPORAL_CLI": "the temporal binary that a local server is started from; read by make and by localtemporal, in development only",
+	"INTERLOCK_TEMPORAL_CLI":  "the temporal binary that a local server is started from; read by make and by localtemporal, in development only",
+	"INTERLOCK_TEST_POSTGRES": "the PostgreSQL that tests use; read by them alone",
 }
 
 // Key describes one setting.
 type Key struct {
 	Name   string // as in the file and in overrides: "log.level"
 	Env    string // INTERLOCK_LOG_LEVEL
+	Flag   string // log-level
 	Doc    string
 	Want   string // what is allowed
 	Secret bool   // never printed
+	url    bool   // a secret URL, of which scheme, host and path may be seen
 	index  []int
 }
 
@@ -44,7 +47,8 @@ func keysOf(t reflect.Type, prefix string, index []int) []Key {
 		}
 		out = append(out, Key{
 			Name: name, Env: EnvPrefix + strings.ToUpper(strings.ReplaceAll(name, ".", "_")),
-			Doc: f.Tag.Get("doc"), Want: f.Tag.Get("want"), Secret: f.Tag.Get("secret") == "true", index: at,
+			Flag: strings.NewReplacer(".", "-", "_", "-").Replace(name), Doc: f.Tag.Get("doc"), Want: f.Tag.Get("want"),
+			Secret: f.Type == reflect.TypeFor[Secret](), url: f.Tag.Get("show") == "url", index: at,
 		})
 	}
 	return out
@@ -62,16 +66,24 @@ func isSection(name string) bool {
 	return slices.ContainsFunc(allKeys, func(k Key) bool { return strings.HasPrefix(k.Name, name+".") })
 }
 
-// show is the only way in which a value gets into a text.
+// show is the only way in which a value gets into a text. The value may be of
+// another type than the key's, where it was refused.
 func (k Key) show(value any) string {
 	text := fmt.Sprint(value)
+	if s, ok := value.(Secret); ok {
+		text = s.Reveal()
+	}
 	switch {
-	case k.Secret && text != "":
-		return "[redacted]"
+	case k.Secret && text == "":
+		return `""`
+	case k.url:
+		return maskedURL(text)
+	case k.Secret:
+		return masked
 	case reflect.ValueOf(value).Kind() == reflect.String:
-		return fmt.Sprintf("%q", text)
+		return fmt.Sprintf("%q", withoutCredentials(text))
 	default:
-		return text
+		return withoutCredentials(text)
 	}
 }
 

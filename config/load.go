@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,18 +33,39 @@ type Source struct {
 // validates the result. A non-nil error is an *[Error] with every mistake, and
 // then the Config must not be used.
 func Load(src Source) (Config, error) {
+	cfg, _, err := Explain(src)
+	return cfg, err
+}
+
+// Setting is one key with its value as it may be shown, and where that was
+// written.
+type Setting struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Origin string `json:"origin"`
+}
+
+// Explain is [Load], and says of each setting where it comes from.
+func Explain(src Source) (Config, []Setting, error) {
 	l := loader{v: viper.New(), origin: map[string]string{}}
 	l.file(src.File)
 	l.env(src.Env)
 	l.overrides(src.Overrides)
 	cfg := l.decode()
+	l.fromFile("store.dsn", &cfg.Store.DSN, "store.dsn_file", &cfg.Store.DSNFile)
+	l.fromFile("model.api_key", &cfg.Model.APIKey, "model.api_key_file", &cfg.Model.APIKeyFile)
+	l.oneStore(&cfg)
 	for _, p := range cfg.problems() {
 		if !l.reported(p.Key) {
 			p.Origin = l.from(p.Key)
 			l.found = append(l.found, p)
 		}
 	}
-	return cfg, errorOf(l.found)
+	settings := make([]Setting, 0, len(allKeys))
+	for _, k := range allKeys {
+		settings = append(settings, Setting{k.Name, k.show(reflect.ValueOf(cfg).FieldByIndex(k.index).Interface()), l.from(k.Name)})
+	}
+	return cfg, settings, errorOf(l.found)
 }
 
 type loader struct {
@@ -96,8 +118,15 @@ func readYAML(path string) (map[string]any, error) {
 		return nil, err
 	}
 	raw := map[string]any{}
-	return raw, decoder.Decode(data, raw)
+	if err := decoder.Decode(data, raw); err != nil {
+		return nil, errors.New(quotedByYAML.ReplaceAllString(err.Error(), masked))
+	}
+	return raw, nil
 }
+
+// quotedByYAML are pieces of the file in the parser's messages: they may be of
+// a secret.
+var quotedByYAML = regexp.MustCompile("(?s)`.*`|unknown anchor '.*'")
 
 func (l *loader) section(raw map[string]any, prefix, origin string) {
 	for _, name := range slices.Sorted(maps.Keys(raw)) {
@@ -193,11 +222,20 @@ func strictHook(_, to reflect.Type, data any) (any, error) {
 		return strconv.Atoi(text)
 	case to.Kind() == reflect.Int:
 		return wholeNumber(data)
+	case to.Kind() == reflect.Bool && isText:
+		return boolean(text)
 	case to.Kind() == reflect.String && !isText:
 		return nil, errors.New("not a text")
 	default:
 		return data, nil
 	}
+}
+
+func boolean(text string) (bool, error) {
+	if !oneOf(text, "true", "false") {
+		return false, errors.New("neither true nor false")
+	}
+	return text == "true", nil
 }
 
 func wholeNumber(data any) (int, error) {

@@ -40,6 +40,7 @@ type Worker struct {
 	config Config
 	agents *agent.Registry
 	once   sync.Once
+	failed chan error // what the SDK cannot go on after
 }
 
 // heartbeatThrottle bounds how long a cancel takes to reach an activity.
@@ -71,13 +72,14 @@ func New(c Config, agents ...*agent.Definition) (*Worker, error) {
 	if n := c.Settings.Worker.CacheSize; n >= 0 {
 		sdk.SetStickyWorkflowCacheSize(n) // of the whole process; before any worker is made
 	}
-	w := &Worker{config: c, agents: registry}
+	w := &Worker{config: c, agents: registry, failed: make(chan error, 1)}
 	w.sdk = sdk.New(c.Client, c.Settings.TaskQueue, sdk.Options{
 		MaxConcurrentActivityExecutionSize: c.Settings.Worker.MaxActivities,
 		MaxHeartbeatThrottleInterval:       heartbeatThrottle,
 		DefaultHeartbeatThrottleInterval:   heartbeatThrottle,
 		WorkerStopTimeout:                  c.Settings.ShutdownTimeout,
 		DisableRegistrationAliasing:        true,
+		OnFatalError:                       w.fail,
 	})
 	Register(w.sdk, registry, &activities.Activities{Agents: registry, Store: c.Store, Model: c.model, Log: c.Log})
 	return w, nil
@@ -125,12 +127,26 @@ func (w *Worker) Start(ctx context.Context) error {
 // returns. What did not end runs again on another worker.
 func (w *Worker) Stop() { w.once.Do(w.sdk.Stop) }
 
-// Run starts the worker and stops it when ctx ends.
+// fail keeps the first error that ended the worker.
+func (w *Worker) fail(err error) {
+	select {
+	case w.failed <- err:
+	default:
+	}
+}
+
+// Run starts the worker and stops it when ctx ends, which is no error. It
+// returns one where the worker cannot go on, as when its namespace is gone.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.Start(ctx); err != nil {
 		return err
 	}
-	<-ctx.Done()
+	var err error
+	select {
+	case <-ctx.Done():
+	case failure := <-w.failed:
+		err = fmt.Errorf("worker: task queue %s: %w", w.config.Settings.TaskQueue, failure)
+	}
 	w.Stop()
-	return nil
+	return err
 }

@@ -24,7 +24,6 @@ import (
 	"interlock/examples/refund/shop"
 	"interlock/llm"
 	"interlock/signals"
-	"interlock/store/sqlite"
 	"interlock/worker"
 )
 
@@ -32,6 +31,7 @@ import (
 // files of a world until it is killed.
 type childConfig struct {
 	Temporal, Queue, Dir, Mail string
+	Store                      string
 	Lab                        bool // the lab agent instead of the sample
 	Uncached                   bool
 	At                         string // where it stops for ever, "" nowhere
@@ -54,7 +54,7 @@ func childWorker(text string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	address = c.Temporal
+	this.Address = c.Temporal
 	return withClient(func() int {
 		if err := c.serve(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -65,7 +65,7 @@ func childWorker(text string) int {
 
 func (c childConfig) serve() error {
 	ctx := context.Background()
-	store, err := sqlite.Open(ctx, filepath.Join(c.Dir, "interlock.db"), nil)
+	store, err := openStore(ctx, c.Store)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (w *world) billed() string {
 // child starts a worker process; kill ends it as kill -9 does.
 func (w *world) child(at string, ofLab bool) (kill func()) {
 	w.t.Helper()
-	c := childConfig{Temporal: address, Queue: w.config.Settings.TaskQueue, Dir: w.dir, Lab: ofLab, Uncached: uncached, At: at}
+	c := childConfig{Temporal: this.Address, Store: w.dsn, Queue: w.config.Settings.TaskQueue, Dir: w.dir, Lab: ofLab, Uncached: this.Uncached, At: at}
 	if w.mail != nil {
 		c.Mail = w.mail.URL()
 	}

@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -14,22 +15,42 @@ import (
 	sdklog "go.temporal.io/sdk/log"
 
 	"interlock/localtemporal"
+	"interlock/store/pgtest"
 )
 
 // The test binary runs itself again, in one of two roles.
 const (
-	// uncachedVariable holds the address of the first run's server: the whole
-	// suite once more, with no workflow cache, so that every task replays its
-	// run from the start.
-	uncachedVariable = "WORKFLOWS_TEST_UNCACHED"
+	// passVariable holds a pass, as JSON: the whole suite once more, on the first
+	// pass's server.
+	passVariable = "WORKFLOWS_TEST_PASS"
 	// workerVariable holds a childConfig: a worker that is to be killed.
 	workerVariable = "WORKFLOWS_TEST_WORKER"
 )
 
+// pass is one run of the whole suite.
+type pass struct {
+	Address  string // of the server
+	Postgres bool   // the store is PostgreSQL, not SQLite
+	Uncached bool   // no workflow cache: every task replays its run from the start
+}
+
+func (p pass) String() string {
+	text := "on SQLite"
+	if p.Postgres {
+		text = "on PostgreSQL"
+	}
+	if p.Uncached {
+		text += ", without a workflow cache"
+	}
+	return text
+}
+
+// passes follow the first one.
+var passes = []pass{{Uncached: true}, {Postgres: true}, {Postgres: true, Uncached: true}}
+
 var (
 	temporalClient client.Client
-	address        string // of the server
-	uncached       bool
+	this           pass
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -42,8 +63,11 @@ func run(m *testing.M) int {
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
 		_ = f.Value.Set("16") // most of these tests wait for a time-out
 	}
-	if address = os.Getenv(uncachedVariable); address != "" {
-		uncached = true
+	if text := os.Getenv(passVariable); text != "" {
+		if err := json.Unmarshal([]byte(text), &this); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 		return withClient(m.Run)
 	}
 	server, err := localtemporal.Start(context.Background(), localtemporal.Options{})
@@ -52,20 +76,35 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = server.Stop() }()
-	address = server.Address()
+	this.Address = server.Address()
 	code := withClient(m.Run)
 	if code != 0 || flag.Lookup("test.list").Value.String() != "" {
 		return code
 	}
-	fmt.Println("again, without a workflow cache")
-	again := exec.Command(os.Args[0], flagsOf(os.Args[1:])...)
-	again.Env = append(os.Environ(), uncachedVariable+"="+address)
-	again.Stdout, again.Stderr = os.Stdout, os.Stderr
-	if err := again.Run(); err != nil {
-		fmt.Println("without a workflow cache:", err)
-		return 1
+	for _, p := range passes {
+		p.Address = this.Address
+		if p.Postgres && !pgtest.Available() {
+			fmt.Printf("not %s: there is no PostgreSQL\n", p)
+			continue
+		}
+		fmt.Printf("again, %s\n", p)
+		if err := p.run(); err != nil {
+			fmt.Printf("%s: %v\n", p, err)
+			return 1
+		}
 	}
 	return 0
+}
+
+func (p pass) run() error {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	again := exec.Command(os.Args[0], flagsOf(os.Args[1:])...)
+	again.Env = append(os.Environ(), passVariable+"="+string(text))
+	again.Stdout, again.Stderr = os.Stdout, os.Stderr
+	return again.Run()
 }
 
 // flagsOf leaves out what would write the first run's files again.
@@ -81,7 +120,7 @@ func flagsOf(args []string) []string {
 
 func withClient(f func() int) int {
 	var err error
-	temporalClient, err = client.Dial(client.Options{HostPort: address, Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	temporalClient, err = client.Dial(client.Options{HostPort: this.Address, Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

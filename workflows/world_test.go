@@ -30,6 +30,8 @@ import (
 	"interlock/signals"
 	"interlock/starter"
 	"interlock/store"
+	"interlock/store/pgtest"
+	"interlock/store/postgres"
 	"interlock/store/sqlite"
 	"interlock/worker"
 	"interlock/workflows"
@@ -43,6 +45,7 @@ type world struct {
 	t       *testing.T
 	ctx     context.Context
 	dir     string
+	dsn     string // of the store
 	shop    *shop.Shop
 	mail    *mail.Server
 	store   store.Store
@@ -68,12 +71,24 @@ func newWorld(t *testing.T, model llm.Model, agents ...*agent.Definition) *world
 	return w
 }
 
+// openStore opens a SQLite file, or the PostgreSQL that a URL names.
+func openStore(ctx context.Context, dsn string) (store.Store, error) {
+	if strings.HasPrefix(dsn, "postgres") {
+		return postgres.Open(ctx, dsn, &postgres.Options{MaxConns: 8})
+	}
+	return sqlite.Open(ctx, dsn, nil)
+}
+
 // idleWorld has no worker yet.
 func idleWorld(t *testing.T, withShop bool) *world {
 	t.Helper()
 	w := &world{t: t, ctx: context.Background(), dir: t.TempDir(), nth: worlds.Add(1)}
 	var err error
-	w.store, err = sqlite.Open(w.ctx, w.file("interlock.db"), nil)
+	w.dsn = w.file("interlock.db")
+	if this.Postgres {
+		w.dsn = pgtest.NewFrom(t, func(ctx context.Context, dsn string) error { _, _, err := postgres.Migrate(ctx, dsn); return err })
+	}
+	w.store, err = openStore(w.ctx, w.dsn)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.store.Close()) })
 	if withShop {
@@ -87,7 +102,7 @@ func idleWorld(t *testing.T, withShop bool) *world {
 	settings := config.Default()
 	settings.TaskQueue = w.name()
 	settings.ShutdownTimeout = 2 * time.Second
-	if uncached {
+	if this.Uncached {
 		settings.Worker.CacheSize = 0
 	}
 	w.config = worker.Config{Settings: settings, Client: temporalClient, Store: w.store, Log: slog.New(slog.DiscardHandler)}
@@ -100,8 +115,11 @@ func (w *world) file(name string) string { return filepath.Join(w.dir, name) }
 // name is unique on the server: of the test, and of its run.
 func (w *world) name() string {
 	name := strings.NewReplacer("/", ".", "#", "-").Replace(w.t.Name())
-	if uncached {
+	if this.Uncached {
 		name += ".uncached"
+	}
+	if this.Postgres {
+		name += ".postgres"
 	}
 	return fmt.Sprintf("%s.%d", name, w.nth)
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -14,13 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"interlock/config"
-)
-
-// Exit codes. An interrupt is 128 and the number of the signal, as in a shell.
-const (
-	exitOK      = 0
-	exitFailure = 1
-	exitUsage   = 2
 )
 
 // app is the process as its commands see it, so that tests can play it.
@@ -33,16 +26,13 @@ type app struct {
 	scratch scratch // removed also when the process must end at once
 	began   bool    // a command has begun: what fails from now on is no usage error
 	file    string  // of the configuration
+
+	overrides map[string]string // settings that a command makes from flags of its own
 }
 
 func newApp(in *os.File, out, err io.Writer, env []string) *app {
 	return &app{in: in, terminal: isatty.IsTerminal(in.Fd()), out: out, err: err, env: env}
 }
-
-// usageError is a mistake in what the process was told: nothing was begun.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
 
 // run executes a command line and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
@@ -56,15 +46,12 @@ func (a *app) run(ctx context.Context, args []string) int {
 		fmt.Fprintf(a.err, "interlock: %v; all that was started is stopped\n", i)
 		return i.code()
 	}
-	fmt.Fprintf(a.err, "interlock: %s\n", strings.TrimPrefix(err.Error(), "interlock: "))
-	if _, ok := errors.AsType[usageError](err); ok {
-		return exitUsage
-	}
+	fmt.Fprintf(screen{a.err}, "interlock: %s\n", strings.TrimPrefix(err.Error(), "interlock: "))
 	if !a.began {
 		fmt.Fprintf(a.err, "Run `%s --help` for its usage.\n", cmd.CommandPath())
 		return exitUsage
 	}
-	return exitFailure
+	return exitCode(err)
 }
 
 func (a *app) command() *cobra.Command {
@@ -77,84 +64,87 @@ code disposes.
 Begin with ` + "`interlock demo`" + `: it needs no account and leaves nothing behind.
 
 Settings come from flags, INTERLOCK_* variables and the file that --config
-names; the former win over the latter.
+names; the former win over the latter. How to reach Temporal is in TEMPORAL_*
+variables and temporal.toml, as for the temporal CLI. Results go to stdout, in
+the form that -o names; everything else goes to stderr. Nothing is coloured.
 
-Exit codes: 0 all went well, 1 it failed, 2 the command line or the
-configuration is wrong and nothing was started, 130 interrupted by Ctrl-C
-(in general 128 and the number of the signal).`,
+` + exitCodes(),
 		SilenceErrors: true, SilenceUsage: true,
 		PersistentPreRun: func(*cobra.Command, []string) { a.began = true },
 	}
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(a.demoCommand(), a.devCommand(), a.versionCommand())
+	root.AddCommand(a.demoCommand(), a.devCommand(), a.workerCommand(), a.migrateCommand(), a.runCommand(), a.gateCommand(),
+		a.configCommand(), a.versionCommand())
 	return root
 }
 
+// group is a command that only holds others.
+func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Long: long, Args: cobra.ArbitraryArgs}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var names []string
+		for _, c := range commands {
+			names = append(names, c.Name())
+		}
+		what := "a command is missing"
+		if len(args) > 0 {
+			what = fmt.Sprintf("unknown command %q", args[0])
+		}
+		return usagef("%s: %s has %s", what, cmd.CommandPath(), strings.Join(names, ", "))
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// Keys that several commands take.
+var (
+	storeKeys    = []string{"store.path", "store.dsn_file"}
+	temporalKeys = []string{"temporal.config_file", "temporal.profile"}
+	modelKeys    = []string{"model.provider", "model.name", "model.base_url", "model.api_key_file", "model.stream", "model.max_output"}
+	logKeys      = []string{"log.level", "log.format"}
+)
+
+// flags are those of one command, or those that its sub-commands have too.
+type flags interface {
+	String(name, value, usage string) *string
+	StringVar(p *string, name, value, usage string)
+}
+
 // configured adds the flags of the configuration to a command: one for each of
-// the keys, with a description made from it.
-func (a *app) configured(cmd *cobra.Command, keys ...string) {
-	cmd.Flags().StringVar(&a.file, "config", "", "YAML `file` of settings")
+// the keys, with a description made from it. A secret has none: every user of
+// the machine could read it.
+func (a *app) configured(flags flags, keys ...string) {
+	flags.StringVar(&a.file, "config", "", "YAML `file` of settings")
 	for _, k := range config.Keys() {
 		if slices.Contains(keys, k.Name) {
-			cmd.Flags().String(flagOf(k), "", k.Doc+" ("+k.Env+")")
+			flags.String(k.Flag, "", k.Doc+" ("+k.Env+")")
 		}
 	}
 }
-
-func flagOf(k config.Key) string { return strings.NewReplacer(".", "-", "_", "-").Replace(k.Name) }
 
 // settings merges the configuration. Without a file, a variable and a flag the
 // log level is the command's own.
 func (a *app) settings(cmd *cobra.Command, level string) (config.Config, error) {
+	cfg, _, err := a.explained(cmd, level)
+	return cfg, err
+}
+
+// explained is settings, with where each comes from.
+func (a *app) explained(cmd *cobra.Command, level string) (config.Config, []config.Setting, error) {
 	env := a.env
-	if a.file == "" {
+	if a.file == "" && level != "" {
 		env = append([]string{config.EnvPrefix + "LOG_LEVEL=" + level}, env...) // a later one wins
 	}
-	overrides := map[string]string{}
+	overrides := maps.Clone(a.overrides)
+	if overrides == nil {
+		overrides = map[string]string{}
+	}
 	for _, k := range config.Keys() {
-		if f := cmd.Flags().Lookup(flagOf(k)); f != nil && f.Changed {
+		if f := cmd.Flags().Lookup(k.Flag); f != nil && f.Changed {
 			overrides[k.Name] = f.Value.String()
 		}
 	}
-	cfg, err := config.Load(config.Source{File: a.file, Env: env, Overrides: overrides})
-	if err != nil {
-		return cfg, usageError{err}
-	}
-	return cfg, nil
-}
-
-// logger writes to stderr, in the form that the configuration asks for.
-func (a *app) logger(c config.Log) *slog.Logger {
-	var level slog.Level
-	_ = level.UnmarshalText([]byte(c.Level)) // the configuration is valid
-	options := &slog.HandlerOptions{Level: level}
-	if c.Format == "json" {
-		return slog.New(slog.NewJSONHandler(a.err, options))
-	}
-	return slog.New(slog.NewTextHandler(a.err, options))
-}
-
-// choice is a flag that takes one of a few words.
-type choice struct {
-	value   string
-	allowed []string
-}
-
-func (c *choice) String() string { return c.value }
-func (c *choice) Type() string   { return strings.Join(c.allowed, "|") }
-func (c *choice) Set(s string) error {
-	if !slices.Contains(c.allowed, s) {
-		return fmt.Errorf("want one of %s", strings.Join(c.allowed, ", "))
-	}
-	c.value = s
-	return nil
-}
-
-func (a *app) outputFlag(cmd *cobra.Command) *choice {
-	c := &choice{"text", []string{"text", "json"}}
-	cmd.Flags().VarP(c, "output", "o", "form of what is written to stdout")
-	return c
+	return config.Explain(config.Source{File: a.file, Env: env, Overrides: overrides})
 }

@@ -28,7 +28,18 @@ func (d *demo) check(ctx context.Context, r *report) error {
 	if err != nil && !errors.Is(err, shop.ErrNoSuchOrder) {
 		return err
 	}
-	return d.expect(order).compare(r)
+	want := d.expect(order)
+	gaveUp := d.model != "" && d.verdict != agent.Reject && order.CustomerID == demoCustomer && r.Run.Phase == "declined"
+	if gaveUp {
+		want.phase, want.refunds, want.receipts = "declined", nil, nil
+	}
+	if err := want.compare(r); err != nil {
+		return err
+	}
+	if gaveUp {
+		return errors.New("the model ended the run without the refund that was asked for, and nothing else was done: try again, or another model")
+	}
+	return nil
 }
 
 // expect is what an order and the verdict allow. The zero order is one that the

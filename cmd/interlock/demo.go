@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"interlock/agent"
+	"interlock/config"
 )
 
 // Who takes part in the demo.
@@ -31,10 +32,12 @@ type demo struct {
 	decide string // ask, approve, reject
 	order  string
 	patience
-	json bool
+	output *choice
+	model  string // "": the script
 
 	stage *stage
 	story *story
+	told  string    // what was said last of what holds the run up
 	say   io.Writer // what a person follows: stdout, or stderr where stdout is for JSON
 
 	verdict agent.VerdictValue // as it was given; "" where nobody was asked
@@ -54,47 +57,79 @@ script: no account is needed. Nothing is left behind.
 
 The demo checks the shop's database and the outbox: it exits with 0 only if they
 hold what the verdict allows and nothing else, and with 1 if not or if anything
-failed. 2: a flag or the configuration is wrong. 130: interrupted by Ctrl-C.`,
+failed. 2: a flag or the configuration is wrong. 130: interrupted by Ctrl-C.
+
+--model NAME plays it on a model of OpenAI, or of a server that speaks its API:
+OPENAI_API_KEY and OPENAI_BASE_URL say where and with which key (or model.base_url
+and model.api_key_file). Such a model may take another way, ask more or give up;
+what it cannot do is pay without the approval.`,
 		Example: `  interlock demo
   interlock demo --decide reject
   interlock demo --decide approve -o json | jq .steps
   interlock demo --order 1017       # below 50 EUR: nobody is asked
-  interlock demo --order 1024       # another customer's: not refunded`,
+  interlock demo --order 1024       # another customer's: not refunded
+  OPENAI_BASE_URL=http://localhost:11434/v1 interlock demo --model qwen3`,
 		Args: cobra.NoArgs,
 	}
-	decide := &choice{"ask", []string{"ask", "approve", "reject"}}
-	cmd.Flags().Var(decide, "decide", "the verdict at the gate; ask asks you, and approves where there is no terminal")
-	order := cmd.Flags().String("order", "1042", "`number` of the order that the customer names; customer "+demoCustomer+" has 1017, 1042 and 1043")
-	keep := cmd.Flags().String("keep", "", "keep all data in `DIR`, an empty or new folder")
-	limit := cmd.Flags().Duration("timeout", 2*time.Minute, "give up after so long, not counting the time in which you are asked")
-	output := a.outputFlag(cmd)
-	a.configured(cmd, "task_queue", "log.level", "log.format")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if !orderForm.MatchString(*order) {
-			return usageError{fmt.Errorf("--order %q is no order number: it has four digits, such as 1042", *order)}
-		}
-		if *limit <= 0 {
-			return usageError{fmt.Errorf("--timeout %s leaves no time: give a duration such as 2m", *limit)}
-		}
-		cfg, err := a.settings(cmd, "warn")
-		if err != nil {
-			return err
-		}
-		d := &demo{app: a, decide: decide.value, order: *order, json: output.value == "json", patience: patience{limit: *limit}}
-		dir, err := a.demoFolder(*keep)
-		if err != nil {
-			return err
-		}
-		cfg.Store.Path = filepath.Join(dir, "interlock.db")
-		cfg.ShutdownTimeout = min(cfg.ShutdownTimeout, 5*time.Second)
-		d.stage = &stage{settings: cfg, log: a.logger(cfg.Log)}
-		err = errors.Join(d.run(cmd.Context()), a.scratch.remove())
-		if *keep != "" {
-			fmt.Fprintf(a.err, "Kept in %s; look at it with: interlock dev --store-path %s\n", dir, cfg.Store.Path)
-		}
+	o := demoOptions{decide: &choice{"ask", []string{"ask", "approve", "reject"}}}
+	cmd.Flags().Var(o.decide, "decide", "the verdict at the gate; ask asks you, and approves where there is no terminal")
+	cmd.Flags().StringVar(&o.order, "order", "1042", "`number` of the order that the customer names; customer "+demoCustomer+" has 1017, 1042 and 1043")
+	cmd.Flags().StringVar(&o.keep, "keep", "", "keep all data in `DIR`, an empty or new folder")
+	cmd.Flags().DurationVar(&o.limit, "timeout", 2*time.Minute, "give up after so long, not counting the time in which you are asked (with --model: 10m)")
+	cmd.Flags().StringVar(&o.model, "model", "", "play it on this model; `name` is its provider's")
+	o.output = outputFlag(cmd)
+	a.configured(cmd.Flags(), "task_queue", "model.base_url", "model.api_key_file", "model.stream", "model.max_output", "log.level", "log.format")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.playDemo(cmd, o) }
+	return cmd
+}
+
+// demoOptions are the demo's own flags.
+type demoOptions struct {
+	decide, output     *choice
+	order, keep, model string
+	limit              time.Duration
+}
+
+func (a *app) playDemo(cmd *cobra.Command, o demoOptions) error {
+	if !orderForm.MatchString(o.order) {
+		return usagef("--order %q is no order number: it has four digits, such as 1042", o.order)
+	}
+	if o.limit <= 0 {
+		return usagef("--timeout %s leaves no time: give a duration such as 2m", o.limit)
+	}
+	if o.model != "" && !cmd.Flags().Changed("timeout") {
+		o.limit = 10 * time.Minute
+	}
+	a.overrides = map[string]string{"model.name": o.model, "model.provider": providerOf(o.model)}
+	cfg, err := a.settings(cmd, "warn")
+	if err != nil {
 		return err
 	}
-	return cmd
+	proposes, err := sampleModel(cfg)
+	if err != nil {
+		return err
+	}
+	dir, err := a.demoFolder(o.keep)
+	if err != nil {
+		return err
+	}
+	cfg.Store = config.Store{Path: filepath.Join(dir, "interlock.db")}
+	cfg.ShutdownTimeout = min(cfg.ShutdownTimeout, 5*time.Second)
+	d := &demo{app: a, decide: o.decide.value, order: o.order, output: o.output, model: o.model, patience: patience{limit: o.limit},
+		stage: &stage{settings: cfg, log: cfg.Log.Logger(a.err), model: proposes}}
+	err = errors.Join(d.run(cmd.Context()), a.scratch.remove())
+	if o.keep != "" {
+		fmt.Fprintf(a.err, "Kept in %s; look at it with: interlock dev --store-path %s\n", dir, cfg.Store.Path)
+	}
+	return err
+}
+
+// providerOf: whatever the configuration says, without --model it is the script.
+func providerOf(name string) string {
+	if name == "" {
+		return config.Scripted
+	}
+	return config.OpenAI
 }
 
 func (a *app) demoFolder(keep string) (string, error) {
@@ -109,9 +144,9 @@ func (a *app) demoFolder(keep string) (string, error) {
 
 // run plays the demo and stops everything before it shows the outcome.
 func (d *demo) run(ctx context.Context) error {
-	d.say = d.app.out
-	if d.json {
-		d.say = d.app.err
+	d.say = screen{d.app.out}
+	if d.output.value != asText {
+		d.say = screen{d.app.err}
 	}
 	ctx, done := d.patience.begin(ctx)
 	defer done()
@@ -121,10 +156,10 @@ func (d *demo) run(ctx context.Context) error {
 	if rep == nil {
 		return err
 	}
-	if d.json {
-		return errors.Join(writeJSON(d.app.out, rep), err)
+	if d.output.value != asText {
+		return errors.Join(d.app.show(d.output, rep, nil), err)
 	}
-	if err := errors.Join(rep.print(d.app.out), err); err != nil {
+	if err := errors.Join(rep.print(d.say), err); err != nil {
 		return err
 	}
 	fmt.Fprintf(d.say, "\nChecked: the shop's database and the outbox hold what the verdict allows, and nothing else.\nTry it by hand: interlock dev\n")
@@ -134,7 +169,7 @@ func (d *demo) run(ctx context.Context) error {
 // play runs until the run has ended. The report is nil where there is nothing
 // to report.
 func (d *demo) play(ctx context.Context) (*report, error) {
-	fmt.Fprint(d.say, intro)
+	fmt.Fprintf(d.say, intro, d.proposer())
 	d.doing = "starting Temporal and the worker"
 	begun := time.Now()
 	if err := d.stage.Open(ctx); err != nil {
@@ -142,6 +177,7 @@ func (d *demo) play(ctx context.Context) (*report, error) {
 	}
 	fmt.Fprintf(d.say, "Up in %.1f s: Temporal on %s, a worker, a shop, a mail service.\n\n", time.Since(begun).Seconds(), d.stage.temporal.Address())
 	if err := d.converse(ctx); err != nil {
+		d.aftermath(ctx)
 		return nil, err
 	}
 	d.doing = "reading the outcome"
@@ -154,9 +190,34 @@ func (d *demo) play(ctx context.Context) (*report, error) {
 
 const intro = `Interlock demo: a customer asks for a refund. The model talks to the customer and
 proposes; code checks each proposal and acts; above 50 EUR a person must approve.
-(The model is a script here. Any other could only do the same: propose.)
+(%s)
 
 `
+
+func (d *demo) proposer() string {
+	if d.model == "" {
+		return "The model is a script here. Any other could only do the same: propose."
+	}
+	return "The model is " + d.model + ". It only proposes."
+}
+
+// aftermath shows how far a run came that went no further, and why.
+func (d *demo) aftermath(ctx context.Context) {
+	if d.story == nil || len(d.story.events) == 0 || errors.Is(context.Cause(ctx), context.Canceled) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	_ = d.story.read(ctx) // what was read before is shown
+	p := &printer{w: d.say}
+	p.title("How far it came")
+	for _, e := range d.story.events {
+		timeline{since: d.story.events[0].At}.write(p, e)
+	}
+	if why, err := d.stage.starter.Why(ctx, d.story.address); err == nil {
+		p.line("\n%s", indented(why.Sentence, 2))
+	}
+}
 
 // patience is how long the demo may take, without the time in which a person
 // thinks.

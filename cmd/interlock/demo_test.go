@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -40,6 +41,7 @@ func parse(t *testing.T, out string) report {
 }
 
 func TestDemo_ApprovedAsJSON(t *testing.T) {
+	t.Parallel()
 	r := play(t, context.Background(), nil, "demo", "--decide", "approve", "-o", "json")
 	require.Equal(t, exitOK, r.code, r.err)
 	got := parse(t, r.out)
@@ -72,6 +74,7 @@ func TestDemo_ApprovedAsJSON(t *testing.T) {
 }
 
 func TestDemo_RejectedAsJSON(t *testing.T) {
+	t.Parallel()
 	r := play(t, context.Background(), nil, "demo", "--decide", "reject", "-o", "json")
 	require.Equal(t, exitOK, r.code, r.err)
 	got := parse(t, r.out)
@@ -85,6 +88,7 @@ func TestDemo_RejectedAsJSON(t *testing.T) {
 }
 
 func TestDemo_WithoutATerminalApproves(t *testing.T) {
+	t.Parallel()
 	keep := filepath.Join(t.TempDir(), "kept")
 	r := play(t, context.Background(), nil, "demo", "--keep", keep)
 	require.Equal(t, exitOK, r.code, r.err)
@@ -98,6 +102,7 @@ func TestDemo_WithoutATerminalApproves(t *testing.T) {
 }
 
 func TestDemo_AsksAtTheTerminal(t *testing.T) {
+	t.Parallel()
 	in := strings.NewReader("perhaps\nreject\napprove, but late\nreject it was worn out\n")
 	r := play(t, context.Background(), in, "demo")
 	require.Equal(t, exitOK, r.code, r.err)
@@ -107,17 +112,20 @@ func TestDemo_AsksAtTheTerminal(t *testing.T) {
 }
 
 func TestDemo_InputEnds(t *testing.T) {
+	t.Parallel()
 	r := play(t, context.Background(), strings.NewReader(""), "demo")
 	require.Equal(t, exitFailure, r.code)
 	require.Contains(t, r.err, "no verdict was given and nothing was refunded")
 }
 
 func TestDemo_OtherOrders(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		order, phase string
 		refunds      int
 	}{{"1024", "declined", 0}, {"1017", "done", 1}} {
 		t.Run(c.order, func(t *testing.T) {
+			t.Parallel()
 			r := play(t, context.Background(), nil, "demo", "--order", c.order, "-o", "json")
 			require.Equal(t, exitOK, r.code, r.err)
 			got := parse(t, r.out)
@@ -132,10 +140,11 @@ func TestDemo_OtherOrders(t *testing.T) {
 }
 
 func TestDemo_GivesUp(t *testing.T) {
+	t.Parallel()
 	r := play(t, context.Background(), nil, "demo", "--timeout", "100ms")
 	require.Equal(t, exitFailure, r.code)
 	require.Contains(t, r.err, "gave up after 100ms while starting Temporal")
-	require.Empty(t, strings.TrimPrefix(r.out, intro))
+	require.Empty(t, strings.TrimPrefix(r.out, fmt.Sprintf(intro, (&demo{}).proposer())))
 }
 
 // A person may think for as long as it takes.
@@ -167,26 +176,29 @@ func (i *interruptedAt) Write(p []byte) (int, error) {
 }
 
 func TestDemo_InterruptedAnywhere(t *testing.T) {
+	t.Parallel()
 	for _, at := range []string{"Interlock demo", "Up in", "customer  Please", "yes, that one", "You are the reviewer"} {
 		t.Run(at, func(t *testing.T) {
-			t.Setenv("TMPDIR", t.TempDir())
+			t.Parallel()
 			ctx, cancel := context.WithCancelCause(context.Background())
 			defer cancel(nil)
 			in, w := io.Pipe() // nobody answers
 			defer w.Close()
 			var err safe
-			a := &app{in: in, terminal: true, env: os.Environ(), err: &err,
+			folder := t.TempDir()
+			a := &app{in: in, terminal: true, env: os.Environ(), err: &err, scratch: scratch{parent: folder},
 				out: &interruptedAt{text: at, cancel: func() { cancel(&interrupt{syscall.SIGINT}) }}}
 			require.Equal(t, 130, a.run(ctx, []string{"demo"}), err.String())
 			require.Contains(t, err.String(), "all that was started is stopped")
-			left, _ := filepath.Glob(filepath.Join(os.TempDir(), "*"))
+			left, _ := filepath.Glob(filepath.Join(folder, "*"))
 			require.Empty(t, left)
-			requireGone(t, os.TempDir())
+			requireGone(t, folder)
 		})
 	}
 }
 
 func TestDemo_SignalsLeaveNothing(t *testing.T) {
+	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		p := start(t, "demo")
 		p.waitFor(t, "Up in")

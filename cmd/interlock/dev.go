@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"interlock/examples/refund"
 )
 
 func (a *app) devCommand() *cobra.Command {
@@ -14,8 +16,7 @@ func (a *app) devCommand() *cobra.Command {
 		Use:   "dev",
 		Short: "Serves the refund agent on a local Temporal, to try it by hand",
 		Long: `Starts a local Temporal with its UI, a shop, a mail service and a worker with the
-refund agent and its scripted model, and prints commands of the temporal CLI to
-try. All data is in the folder of store.path, .interlock by default, and is
+refund agent and its scripted model, and prints commands to try. All data is in the folder of store.path, .interlock by default, and is
 still there the next time.
 
 Ctrl-C stops everything in order, a second one at once. Exit codes: 0 stopped,
@@ -25,7 +26,7 @@ the configuration is wrong.`,
 	}
 	port := cmd.Flags().Int("port", 7233, "port of Temporal")
 	uiPort := cmd.Flags().Int("ui-port", 8233, "port of Temporal's UI")
-	a.configured(cmd, "store.path", "task_queue", "log.level", "log.format")
+	a.configured(cmd.Flags(), "store.path", "task_queue", "log.level", "log.format")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		for name, p := range map[string]int{"port": *port, "ui-port": *uiPort} {
 			if p < 1 || p > 65535 {
@@ -39,7 +40,10 @@ the configuration is wrong.`,
 		if err != nil {
 			return err
 		}
-		s := &stage{settings: cfg, log: a.logger(cfg.Log), ui: true, port: *port, uiPort: *uiPort}
+		if cfg.Store.DSN != "" {
+			return usagef("dev keeps all its data in the folder of store.path: unset store.dsn for it (INTERLOCK_STORE_DSN)")
+		}
+		s := &stage{settings: cfg, log: cfg.Log.Logger(a.err), model: refund.Model(), ui: true, port: *port, uiPort: *uiPort}
 		return a.serve(cmd.Context(), s)
 	}
 	return cmd
@@ -63,7 +67,7 @@ func (a *app) invite(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	folder, err := filepath.Abs(s.folder())
+	file, err := filepath.Abs(s.settings.Store.Path)
 	if err != nil {
 		return err
 	}
@@ -76,8 +80,8 @@ data         %s (Temporal's warnings: temporal.log)
 
 %s
 Ctrl-C stops everything; the data stays (delete the folder to begin anew).
-`, s.temporal.Address(), s.temporal.UIAddress(), s.settings.TaskQueue, s.mail.URL(), folder,
-		try{s.temporal.Address(), s.settings.TaskQueue, key, order}.text())
+`, s.temporal.Address(), s.temporal.UIAddress(), s.settings.TaskQueue, s.mail.URL(), filepath.Dir(file),
+		try{s.temporal.Address(), s.settings.TaskQueue, file, key, order}.text())
 	<-ctx.Done()
 	return nil
 }

@@ -4,37 +4,43 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
 	"interlock/agent"
 )
 
-// showGate shows what a reviewer needs: what will run, on which grounds, and
-// who may decide until when.
+// showGate shows an open gate to the demo's reviewer.
 func showGate(w io.Writer, g agent.Gate, run *agent.Run) {
-	fmt.Fprintf(w, "\nThe run has stopped at a gate. Nothing is refunded until a person decides.\n\n")
-	line := func(label, format string, args ...any) {
-		fmt.Fprintf(w, "  %-11s %s\n", label, fmt.Sprintf(format, args...))
+	p := &printer{w: w}
+	p.line("\nThe run has stopped at a gate. Nothing is refunded until a person decides.\n")
+	printGate(p, g, run)
+	p.line("  verdict on  digest %s: if a value changes, the gate is void\n", short(g.Digest))
+}
+
+// printGate shows what a verdict rests on: what will run, on which grounds, and
+// who may decide until when. Nothing is clipped.
+func printGate(p *printer, g agent.Gate, run *agent.Run) {
+	line := func(label, text string) { p.line("  %-11s %s", label, text) }
+	line("Gate "+g.ID, inline(g.Title))
+	if g.Kind != agent.KindAsk {
+		line("runs", g.Tool+" "+inline(g.Args.String()))
 	}
-	line("Gate "+g.ID, "%s", g.Title)
-	line("runs", "%s %s", g.Tool, g.Args)
-	line("because", "%s", g.Policy)
+	if g.Policy != "" {
+		line("because", inline(g.Policy))
+	}
 	label := "based on"
 	for _, field := range g.Reads {
-		line(label, "%s = %s, %s", field, value(g.Shown[field]), origin(run, field))
+		line(label, inline(fmt.Sprintf("%s = %s, %s", field, value(g.Shown[field]), origin(run, field))))
 		label = ""
 	}
 	for _, r := range g.Rulings {
-		line("earlier", "%s", r)
+		line("earlier", inline(r))
 	}
-	line("may decide", "role %s", strings.Join(g.Roles, " or "))
+	line("may decide", inline(deciders(g)))
 	if g.ExpiresAt != nil {
-		line("until", "%s; then it expires, which never approves", g.ExpiresAt.Format("2006-01-02 15:04:05 MST"))
+		line("until", g.ExpiresAt.Format("2006-01-02 15:04:05 MST")+"; then it expires, which never approves")
 	}
-	line("verdict on", "digest %s: if a value changes, the gate is void", short(g.Digest))
-	fmt.Fprintln(w)
 }
 
 // origin says where a field's value comes from, and whether the customer has
@@ -45,7 +51,7 @@ func origin(run *agent.Run, field string) string {
 		return "never set"
 	}
 	from := map[string]string{
-		"start": "given at the start", "user": "in the customer's own words", "model": "set by the model",
+		"start": "given at the start", "user": "in the user's own words", "model": "set by the model",
 		"reviewer": "set by a reviewer", "system": "set by a backend", "follows": "cleared with the field that it follows",
 	}[p.Source]
 	if p.Source == "tool" {
@@ -53,6 +59,9 @@ func origin(run *agent.Run, field string) string {
 		if s := slices.IndexFunc(run.Steps, func(s agent.Step) bool { return s.ID == p.Step }); s >= 0 {
 			from = run.Steps[s].Tool + "'s result (step " + p.Step + ")"
 		}
+	}
+	if p.Source == agent.SourceAmend {
+		from = "set from outside by " + p.By
 	}
 	if p.Source == "user" && p.Turn > 0 {
 		from += fmt.Sprintf(" (turn %d)", p.Turn)
@@ -77,12 +86,6 @@ func value(j agent.JSON) string {
 	return j.String()
 }
 
-// members are an object's members, in order; none where it is no object.
-func members(j agent.JSON) (names []string, values map[string]agent.JSON) {
-	_ = json.Unmarshal(j, &values)
-	return slices.Sorted(maps.Keys(values)), values
-}
-
 // assigned is an object as "a = 1, b = 2", without the members that hold
 // nothing. What is no object is left as it is.
 func assigned(j agent.JSON) string {
@@ -93,7 +96,7 @@ func assigned(j agent.JSON) string {
 		case v.String() == "null":
 			out = append(out, n+" cleared")
 		case !empty(v):
-			out = append(out, n+" = "+value(v))
+			out = append(out, n+" = "+inline(value(v)))
 		}
 	}
 	if values == nil {

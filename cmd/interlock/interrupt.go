@@ -51,14 +51,15 @@ func (a *app) interruptible() (context.Context, func()) {
 
 // scratch is a folder that must not outlive the process.
 type scratch struct {
-	mu  sync.Mutex
-	dir string
+	mu     sync.Mutex
+	parent string // "": where the system has its temporary folders
+	dir    string
 }
 
 func (s *scratch) make() (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	dir, err := os.MkdirTemp("", "interlock-demo-")
+	dir, err := os.MkdirTemp(s.parent, "interlock-demo-")
 	s.dir = dir
 	return dir, err
 }

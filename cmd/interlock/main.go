@@ -1,5 +1,6 @@
-// Command interlock runs Interlock on this machine: a demo of a whole run, and
-// a server to try agents against.
+// Command interlock starts, reads and steers runs, decides gates, migrates the
+// store, and runs Interlock on this machine to try it: a demo of a whole run, a
+// server, a worker with the sample agents.
 package main
 
 import "os"

@@ -27,7 +27,26 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(runTests(m))
+}
+
+// runTests runs them with a folder of their own for temporary files, which must
+// be empty in the end.
+func runTests(m *testing.M) int {
+	tmp, err := os.MkdirTemp("", "interlock-cmd-test-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(tmp)
+	_ = os.Setenv("TMPDIR", tmp)
+	code := m.Run()
+	endWorld()
+	left, _ := filepath.Glob(filepath.Join(tmp, "*"))
+	if code == 0 && len(left) > 0 {
+		fmt.Fprintln(os.Stderr, "temporary files were left behind:", left)
+		return 1
+	}
+	return code
 }
 
 // result is what a command left.
@@ -39,11 +58,16 @@ type result struct {
 // play runs a command in process. A nil in is no terminal.
 func play(t *testing.T, ctx context.Context, in io.Reader, args ...string) result {
 	t.Helper()
-	t.Setenv("TMPDIR", t.TempDir())
+	return playWith(t, ctx, nil, in, args...)
+}
+
+// playWith is play with more variables.
+func playWith(t *testing.T, ctx context.Context, env []string, in io.Reader, args ...string) result {
+	t.Helper()
 	var out, err safe
-	a := &app{in: in, terminal: in != nil, out: &out, err: &err, env: os.Environ()}
+	a := &app{in: in, terminal: in != nil, out: &out, err: &err, env: append(os.Environ(), env...), scratch: scratch{parent: t.TempDir()}}
 	code := a.run(ctx, args)
-	left, _ := filepath.Glob(filepath.Join(os.TempDir(), "*"))
+	left, _ := filepath.Glob(filepath.Join(a.scratch.parent, "*"))
 	require.Empty(t, left, "a temporary folder was left behind")
 	return result{code, out.String(), err.String()}
 }
@@ -74,10 +98,13 @@ func start(t *testing.T, args ...string) *process {
 	return p
 }
 
+// How long something that happens in another process may take.
+const wait, tick = 60 * time.Second, 10 * time.Millisecond
+
 // waitFor waits until the process has written a text to stdout.
 func (p *process) waitFor(t *testing.T, text string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return strings.Contains(p.out.String(), text) }, 60*time.Second, 10*time.Millisecond,
+	require.Eventually(t, func() bool { return strings.Contains(p.out.String(), text) }, wait, tick,
 		"no %q in:\n%s\n%s", text, &p.out, &p.err)
 }
 
@@ -112,7 +139,7 @@ func TestUsageMistakes(t *testing.T) {
 	}{
 		{"demo --nope", "unknown flag: --nope"},
 		{"demo --decide maybe", "want one of ask, approve, reject"},
-		{"demo -o yaml", "want one of text, json"},
+		{"demo -o yaml", "want one of text, json, jsonl"},
 		{"demo --order x", "four digits"},
 		{"demo --timeout 0s", "leaves no time"},
 		{"demo extra", "unknown command"},

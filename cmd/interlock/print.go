@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 )
 
 // print writes the report for people.
@@ -32,36 +31,11 @@ func (r *report) print(w io.Writer) error {
 	return p.err
 }
 
-// printer keeps the first error, so that a report reads as what it prints.
-type printer struct {
-	w   io.Writer
-	err error
-}
-
-func (p *printer) line(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintln(p.w, strings.TrimRight(fmt.Sprintf(format, args...), " "))
-	}
-}
-
-func (p *printer) title(text string) { p.line("\n%s", text) }
-
 func (r *report) printTimeline(p *printer) {
 	p.title(fmt.Sprintf("Journal of run %s (%d events; what goes without saying is left out)", r.Run.ID, r.Events))
-	p.line("  seconds  who       what")
+	p.line("   seconds  who       what")
 	for _, e := range r.journal {
-		who, what := describe(e)
-		if what == "" {
-			continue
-		}
-		since := e.At.Sub(r.journal[0].At).Seconds()
-		for i, text := range strings.Split(what, "\n") {
-			if i == 0 {
-				p.line("  %7.2f  %-8s  %s", since, who, text)
-			} else {
-				p.line("  %7s  %-8s  %s", "", "", text)
-			}
-		}
+		timeline{since: r.journal[0].At}.write(p, e)
 	}
 }
 

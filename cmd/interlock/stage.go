@@ -17,6 +17,7 @@ import (
 	"interlock/examples/refund"
 	"interlock/examples/refund/mail"
 	"interlock/examples/refund/shop"
+	"interlock/llm"
 	"interlock/localtemporal"
 	"interlock/starter"
 	"interlock/store"
@@ -30,6 +31,7 @@ type stage struct {
 	ui           bool
 	port, uiPort int // 0: a free one
 	log          *slog.Logger
+	model        llm.Model
 
 	temporal *localtemporal.Server
 	client   client.Client
@@ -64,6 +66,9 @@ func (s *stage) open(ctx context.Context) (err error) {
 		return err
 	}
 	s.later(unlock)
+	if _, _, err = worker.Migrate(ctx, s.settings); err != nil {
+		return err
+	}
 	if s.store, err = worker.OpenStore(ctx, s.settings); err != nil {
 		return err
 	}
@@ -80,7 +85,7 @@ func (s *stage) open(ctx context.Context) (err error) {
 	if err := s.openTemporal(ctx); err != nil {
 		return err
 	}
-	w, err := worker.New(worker.Config{Settings: s.settings, Client: s.client, Store: s.store, Model: refund.Model(), Log: s.log},
+	w, err := worker.New(worker.Config{Settings: s.settings, Client: s.client, Store: s.store, Model: s.model, Log: s.log},
 		refund.Agent(s.shop, mail.Client{BaseURL: s.mail.URL()}))
 	if err != nil {
 		return err

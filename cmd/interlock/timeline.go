@@ -5,20 +5,43 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"interlock/agent"
 )
+
+// timeline writes events as lines for people.
+type timeline struct {
+	since time.Time // what the seconds count from; zero: the time of day is written
+}
+
+func (t timeline) write(p *printer, e agent.Event) {
+	who, what := describe(e)
+	if what == "" {
+		return
+	}
+	at := e.At.UTC().Format("15:04:05")
+	if !t.since.IsZero() {
+		at = fmt.Sprintf("%.2f", e.At.Sub(t.since).Seconds())
+	}
+	for i, text := range strings.Split(what, "\n") {
+		if i > 0 {
+			at, who = "", ""
+		}
+		p.line("  %8s  %-8s  %s", at, who, inline(text))
+	}
+}
 
 // tell writes what customer and agent say to each other, as it happens.
 func tell(w io.Writer, e agent.Event) {
 	switch e.Type {
 	case agent.EventMessage:
-		fmt.Fprintf(w, "  customer  %s\n", data[agent.MessageData](e).Text)
+		fmt.Fprintf(w, "  customer  %s\n", indented(data[agent.MessageData](e).Text, 12))
 	case agent.EventReply:
-		fmt.Fprintf(w, "  agent     %s\n", data[agent.ReplyData](e).Text)
+		fmt.Fprintf(w, "  agent     %s\n", indented(data[agent.ReplyData](e).Text, 12))
 	case agent.EventGateOpened:
 		if g := data[agent.GateOpenedData](e).Gate; g.Kind == agent.KindAsk {
-			fmt.Fprintf(w, "  agent     %s\n", question(g))
+			fmt.Fprintf(w, "  agent     %s\n", indented(question(g), 12))
 		}
 	}
 }
@@ -50,7 +73,7 @@ var descriptions = map[agent.EventType]func(agent.Event) (who, what string){
 		return "code", fmt.Sprintf("started %s version %d for %s", d.Agent, d.Version, d.User)
 	},
 	agent.EventMessage: func(e agent.Event) (string, string) {
-		return "customer", fmt.Sprintf("%q", data[agent.MessageData](e).Text)
+		return "user", fmt.Sprintf("%q", data[agent.MessageData](e).Text)
 	},
 	agent.EventReply: func(e agent.Event) (string, string) { return "model", fmt.Sprintf("%q", data[agent.ReplyData](e).Text) },
 	agent.EventTurnStarted: func(e agent.Event) (string, string) {
@@ -93,9 +116,9 @@ var descriptions = map[agent.EventType]func(agent.Event) (who, what string){
 	agent.EventGateOpened: func(e agent.Event) (string, string) {
 		g := data[agent.GateOpenedData](e).Gate
 		if g.Kind == agent.KindAsk {
-			return "code", "asked the customer: " + question(g)
+			return "code", "asked the user: " + question(g)
 		}
-		return "code", fmt.Sprintf("opened gate %s for role %s: %s", g.ID, strings.Join(g.Roles, " or "), g.Title)
+		return "code", fmt.Sprintf("opened gate %s for %s: %s", g.ID, deciders(g), g.Title)
 	},
 	agent.EventGateClosed: func(e agent.Event) (string, string) {
 		d := data[agent.GateClosedData](e)
@@ -113,6 +136,22 @@ var descriptions = map[agent.EventType]func(agent.Event) (who, what string){
 	agent.EventCancelRequested: func(e agent.Event) (string, string) {
 		return "user", "asked to cancel: " + data[agent.CancelRequestedData](e).Reason
 	},
+	agent.EventAmended: func(e agent.Event) (string, string) {
+		d := data[agent.AmendedData](e)
+		return "user", strings.TrimSuffix(fmt.Sprintf("%s sets %s from outside: %s", principal(&d.Principal, false), strings.Join(d.Fields, ", "), d.Reason), ": ")
+	},
+	agent.EventResumed: func(e agent.Event) (string, string) {
+		d := data[agent.ResumedData](e)
+		return "user", strings.TrimSuffix(fmt.Sprintf("resumed by %s: %s", principal(&d.Principal, false), d.Reason), ": ")
+	},
+	agent.EventInputRefused: func(e agent.Event) (string, string) {
+		d := data[agent.InputRefusedData](e)
+		return "code", fmt.Sprintf("refused a signal %s: %s", d.Name, d.Reason)
+	},
+	agent.EventSnapshotLoaded: func(e agent.Event) (string, string) {
+		return "code", "Temporal run " + data[agent.SnapshotLoadedData](e).RunID + " goes on"
+	},
+	agent.EventTrimmed:   func(agent.Event) (string, string) { return "", "" },
 	agent.EventPaused:    func(e agent.Event) (string, string) { return "code", "paused: " + data[agent.PausedData](e).Reason },
 	agent.EventCompleted: ended("completed"),
 	agent.EventCancelled: ended("cancelled"),
@@ -159,21 +198,6 @@ func describeStep(e agent.Event) (string, string) {
 	state := map[agent.StepStatus]string{agent.StepRunning: "runs", agent.StepWaiting: "waits for a person"}[d.Status]
 	text := fmt.Sprintf("step %s %s: %s", e.Step, cmp.Or(state, string(d.Status)), with(d.Tool, d.Args))
 	return "code", strings.TrimSuffix(text+": "+d.Reason, ": ")
-}
-
-// principal names who acted. Nobody has checked an unverified one.
-func principal(p *agent.Principal, verified bool) string {
-	if p == nil {
-		return "nobody"
-	}
-	name := p.Subject
-	if len(p.Roles) > 0 {
-		name += " (" + strings.Join(p.Roles, ", ") + ")"
-	}
-	if !verified {
-		name += ", unverified"
-	}
-	return name
 }
 
 func clip(s string, n int) string {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
 	"strings"
 
 	"interlock/agent"
@@ -40,49 +43,53 @@ func freeOrder(ctx context.Context, s *shop.Shop) (order string, err error) {
 	return order, nil
 }
 
-// try is a run to try by the temporal CLI.
-type try struct{ address, queue, key, order string }
+// try is a run to try by hand.
+type try struct {
+	address, queue, store string // of Temporal, the task queue, the SQLite file
+	key, order            string
+}
 
 // text is the commands in order, each on a line of its own that can be pasted
-// into a shell. Their payloads are made from the types that the run decodes.
+// into a shell.
 func (t try) text() string {
-	customer := agent.Principal{Subject: demoCustomer}
-	body := agent.JSON(payload(refund.Start{CustomerID: demoCustomer}))
-	query := t.query()
-	start := payload(signals.Start{Agent: demoAgent, Tenant: demoTenant, Key: t.key, Principal: customer, Body: body})
-	verdict := payload(signals.Verdict{ID: "v1", Gate: "3.1", Digest: "DIGEST", Verdict: agent.Approve, Principal: agent.Principal{Subject: "ann", Roles: reviewer.Roles}})
+	run := signals.Address(demoTenant, demoAgent, t.key)
+	body := payload(refund.Start{CustomerID: demoCustomer})
 	var b strings.Builder
 	add := func(what string, commands ...string) {
 		fmt.Fprintf(&b, "# %s\n%s\n\n", what, strings.Join(commands, "\n"))
 	}
+	interlock := func(command string, words ...string) string {
+		for i, w := range words {
+			words[i] = word(w)
+		}
+		return self() + " " + command + " " + run + " " + strings.Join(words, " ")
+	}
 	b.WriteString("Try it: paste these into another terminal, one after the other.\n\n")
-	add("Start a run for customer "+demoCustomer+".", t.temporal("start", "--type refund --task-queue "+word(t.queue)+" --input "+word(start)))
-	add("Say what the customer says; the model looks the order up and asks.", t.update("message",
-		payload(signals.Message{ID: "m1", Principal: customer, Text: "Please refund order " + t.order + ", it broke"})))
-	add("Wait until it has asked.", t.wait(`"kind": *"ask"`))
-	add("Say yes; the run goes on to the gate.", t.update("message", payload(signals.Message{ID: "m2", Principal: customer, Text: "yes, that one"})))
-	add("Wait until it is at the gate.", t.wait(`"reason": *"gate"`))
-	add("Look at the run: its state, and the open gate with its digest.", query)
-	add(`Decide, on the gate exactly as it was shown. To refuse: "verdict":"reject","reason":"...".`,
-		`DIGEST=$(`+query+` | grep -o '"digest": *"[^"]*"' | tail -n 1 | cut -d '"' -f 4)`,
-		strings.Replace(t.update("verdict", verdict), `"DIGEST"`, `"'$DIGEST'"`, 1))
-	add("See how it ended.", t.temporal("result", ""))
+	add("Where everything is.", fmt.Sprintf("export TEMPORAL_ADDRESS=%s INTERLOCK_TASK_QUEUE=%s INTERLOCK_STORE_PATH=%s INTERLOCK_TENANT=%s",
+		t.address, word(t.queue), word(t.store), demoTenant))
+	add("Start a run for customer "+demoCustomer+" and say what the customer says; the model looks the order up and asks.",
+		interlock("run start", "--as", demoCustomer, "--body", body, "--message", "Please refund order "+t.order+", it broke", "--wait"))
+	add("Say yes; the run goes on to the gate.", interlock("run message", "yes, that one", "--as", demoCustomer, "--wait"))
+	add("What does it wait for?", strings.TrimSpace(interlock("run why")))
+	add("Which gates may role refunds decide, and what does this one show?", self()+" gate list --role refunds", interlock("gate show", "3.1"))
+	add("Decide, on the gate exactly as it was shown. At a terminal leave out --digest: you are shown and asked. To refuse: gate reject ... --reason '...'.",
+		`DIGEST=$(`+interlock("gate show", "3.1", "-o", "json")+` | grep -o '"digest": *"[^"]*"' | cut -d '"' -f 4)`,
+		interlock("gate approve", "3.1", "--as", "ann", "--role", reviewer.Roles[0], "--wait")+` --digest "$DIGEST"`)
+	add("See how it ended, and what led there.", strings.TrimSpace(interlock("run get")), strings.TrimSpace(interlock("run watch")))
+	add("Any Temporal client can do the same.", "temporal workflow query --workflow-id "+run+" --type run --output json")
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func (t try) temporal(verb, flags string) string {
-	id := signals.Address(demoTenant, demoAgent, t.key)
-	return strings.TrimSpace(fmt.Sprintf("temporal workflow %s --address %s --workflow-id %s %s", verb, t.address, id, flags))
-}
-
-func (t try) query() string { return t.temporal("query", "--type run --output json") }
-
-func (t try) wait(pattern string) string {
-	return "until " + t.query() + " | grep -q " + word(pattern) + "; do sleep 1; done"
-}
-
-func (t try) update(name, input string) string {
-	return t.temporal("update execute", "--name "+name+" --input "+word(input))
+// self is how this program is called: by its name where a shell finds it so.
+func self() string {
+	path, err := os.Executable()
+	if err != nil {
+		return "interlock"
+	}
+	if found, err := exec.LookPath("interlock"); err == nil && found == path {
+		return "interlock"
+	}
+	return word(path)
 }
 
 func payload(v any) string {
@@ -93,5 +100,12 @@ func payload(v any) string {
 	return string(j)
 }
 
-// word quotes a text for a shell.
-func word(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=-]+$`)
+
+// word is a text as one word of a shell.
+func word(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

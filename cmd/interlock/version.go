@@ -1,8 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -32,21 +32,13 @@ func currentVersions() versions {
 
 func (a *app) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "version", Short: "Prints the version of this build, of Go and of Temporal's SDK", Args: cobra.NoArgs}
-	output := a.outputFlag(cmd)
+	output := outputFlag(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		v := currentVersions()
-		if output.value == "json" {
-			return writeJSON(a.out, v)
-		}
-		_, err := fmt.Fprintf(a.out, "interlock %s\n%s\ngo.temporal.io/sdk %s\n", v.Version, v.Go, v.SDK)
-		return err
+		return a.show(output, v, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "interlock %s\n%s\ngo.temporal.io/sdk %s\n", v.Version, v.Go, v.SDK)
+			return err
+		})
 	}
 	return cmd
-}
-
-func writeJSON(to interface{ Write([]byte) (int, error) }, v any) error {
-	e := json.NewEncoder(to)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }

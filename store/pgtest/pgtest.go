@@ -142,6 +142,16 @@ func (s *Server) check(err error) {
 	}
 }
 
+// Available reports whether tests that need a server do anything but skip: there
+// is one, or its want is to fail them.
+func Available() bool {
+	_, err := binaries()
+	return err == nil || existing() != "" || mustHave()
+}
+
+// mustHave reports whether a missing PostgreSQL fails tests.
+func mustHave() bool { return os.Getenv("CI") != "" || os.Getenv(variable) == required }
+
 // missing says that there is no PostgreSQL, and what to do.
 type missing string
 
@@ -150,7 +160,7 @@ func (m missing) Error() string { return string(m) }
 // give ends a test for want of a server.
 func give(t testing.TB, err error) {
 	t.Helper()
-	if _, absent := err.(missing); absent && os.Getenv("CI") == "" && os.Getenv(variable) != required {
+	if _, absent := err.(missing); absent && !mustHave() {
 		t.Skip(err)
 	}
 	t.Fatal(err)

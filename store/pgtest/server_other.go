@@ -15,6 +15,8 @@ func initialize([]string) (*server, error) {
 	return nil, missing("pgtest starts no PostgreSQL on this system: name one by its URL in " + variable)
 }
 
+func binaries() (string, error) { return "", missing("no server of its own on this system") }
+
 func (*server) start() error   { return nil }
 func (*server) stop(int) error { return nil }
 func (*server) remove()        {}
