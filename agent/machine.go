@@ -93,7 +93,7 @@ func (m *Machine) decide(in Input) Receipt {
 	case ResumeRun:
 		return m.resume(in)
 	case SnapshotLoaded:
-		m.emit(EventSnapshotLoaded, "", SnapshotLoadedData{Rules: in.Rules, RunID: in.RunID})
+		m.emit(EventSnapshotLoaded, "", SnapshotLoadedData(in))
 		m.reopen()
 		m.visible = true // what was not acknowledged may be what somebody waits to see
 	case Malformed:

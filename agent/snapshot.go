@@ -71,8 +71,8 @@ func (r *Run) size() int {
 	}
 	for _, g := range r.Gates {
 		n += 600 + len(g.Args) + len(g.Title) + len(g.Policy) + len(g.Reason)
-		for _, v := range g.Shown {
-			n += len(v) + 20
+		for _, name := range sortedKeys(g.Shown) {
+			n += len(g.Shown[name]) + 20
 		}
 	}
 	for _, v := range r.Kept {
@@ -81,8 +81,8 @@ func (r *Run) size() int {
 	for _, f := range r.Facts {
 		n += len(f.Quote) + 40
 	}
-	for _, c := range r.Confirmed {
-		n += len(c.Quote) + 60
+	for _, name := range sortedKeys(r.Confirmed) {
+		n += len(r.Confirmed[name].Quote) + 60
 	}
 	for _, u := range r.Rulings {
 		n += 400 + len(u.Title) + len(u.Reason)

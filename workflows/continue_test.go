@@ -91,7 +91,7 @@ func TestContinue_Gates(t *testing.T) {
 		w.chat(address, fmt.Sprintf("more, %d", n))
 	}
 	require.Equal(t, agent.Accepted, w.decide(address, first, agent.Approve, "").Status)
-	run = w.until(address, "the other gate expires", func(r *agent.Run) bool {
+	w.until(address, "the other gate expires", func(r *agent.Run) bool {
 		return len(recorded[agent.GateClosedData](w, address, agent.EventGateClosed)) == 2
 	})
 	closed := recorded[agent.GateClosedData](w, address, agent.EventGateClosed)
