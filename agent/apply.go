@@ -143,7 +143,7 @@ func (r *Run) callOf(step string) *ProposedCall {
 
 func applyStarted(r *Run, e Event, d StartedData) {
 	*r = Run{V: RunSchema, Rules: d.Rules, Tenant: e.Tenant, Agent: d.Agent, Version: d.Version, Key: d.Key,
-		FirstRunID: d.FirstRunID, Fingerprint: d.Fingerprint, Principal: d.Principal, User: d.User, Limits: d.Limits,
+		FirstRunID: d.FirstRunID, Fingerprint: d.Fingerprint, Principal: d.Principal, User: d.User, Limits: d.Limits, Sensitive: d.Sensitive,
 		StartedAt: e.At, At: e.At, Seq: e.Seq, NextStep: 1, State: JSON("{}")}
 }
 

@@ -19,7 +19,7 @@ func (m *Machine) started(in Started) {
 	}
 	m.emit(EventStarted, "", StartedData{Agent: m.def.Name, Version: m.def.Version, Key: in.Key, FirstRunID: in.FirstRunID,
 		Rules: in.Rules, Fingerprint: in.Fingerprint, Limits: in.Limits, Principal: in.Principal, User: in.User,
-		Body: body, BodyDigest: in.Digest, After: in.After})
+		Body: body, BodyDigest: in.Digest, After: in.After, Sensitive: m.def.sensitive()})
 	state, err := m.def.init(body)
 	if err == nil && len(state) > m.run.Limits.State {
 		err = Errorf(CodeInvalid, "the first state has %d bytes, the limit is %d", len(state), m.run.Limits.State)

@@ -19,6 +19,8 @@ type StartedData struct {
 	// After is the first run id of the ended run that this one follows under the
 	// same address; "" for the first there.
 	After string `json:"after,omitempty"`
+	// Sensitive names the fields whose values are masked where people look.
+	Sensitive []string `json:"sensitive,omitempty"`
 }
 
 // MessageData is the data of EventMessage.

@@ -62,7 +62,7 @@ func (m *Machine) shownState(state JSON) JSON {
 		switch {
 		case !ok || f.Hidden:
 		case f.Sensitive && !sameValue(v, object(m.def.zero)[f.Name]):
-			out[f.Name] = "(masked)"
+			out[f.Name] = masked
 		default:
 			out[f.Name] = v
 		}

@@ -87,6 +87,7 @@ type Run struct {
 	Principal   Principal `json:"principal"`
 	User        string    `json:"user"` // the subject that the run serves
 	Limits      Limits    `json:"limits"`
+	Sensitive   []string  `json:"sensitive,omitempty"` // fields whose values are masked where people look
 
 	Status    RunStatus `json:"status"`
 	Reason    string    `json:"reason,omitempty"`

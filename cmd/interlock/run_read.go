@@ -17,10 +17,14 @@ import (
 func (a *app) runGetCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "get ADDRESS", Short: "Shows a run: state with its sources, steps, gates, budget", Args: cobra.ExactArgs(1)}
 	output := outputFlag(cmd)
+	unmask := unmaskFlag(cmd)
 	cmd.RunE = a.about(false, func(ctx context.Context, s *session, address string, _ []string) error {
 		run, err := s.starter.Get(ctx, address)
 		if err != nil {
 			return err
+		}
+		if !*unmask {
+			run = run.Masked()
 		}
 		return a.show(output, run, func(w io.Writer) error { return printRun(w, run) })
 	})
@@ -147,16 +151,27 @@ has every event, a line each. After an interruption go on with --from.`,
 	}
 	output := outputFlag(cmd)
 	from := cmd.Flags().Int64("from", 1, "the first `event` that is shown")
+	unmask := unmaskFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *from < 1 {
 			return usagef("--from %d is no event: the first is 1", *from)
 		}
 		return a.about(true, func(ctx context.Context, s *session, address string, _ []string) error {
 			w := &watcher{printer: printer{w: screen{a.out}}, form: output.value, app: a}
+			var hide []string
+			if !*unmask {
+				var err error
+				if hide, err = s.sensitive(ctx, address); err != nil {
+					return err
+				}
+			}
 			w.begin()
 			for e, err := range s.starter.Watch(ctx, address, *from-1) {
 				if err == nil {
-					err = w.event(e)
+					if e.Seq == 1 && !*unmask { // it was not there yet
+						hide = sensitiveOf(e)
+					}
+					err = w.event(e.Masked(hide))
 				}
 				if err != nil {
 					w.end()
@@ -168,6 +183,28 @@ has every event, a line each. After an interruption go on with --from.`,
 		})(cmd, args)
 	}
 	return cmd
+}
+
+func unmaskFlag(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("unmask", false, "show the values of sensitive fields too")
+}
+
+// sensitive are the fields that the run's first event names as such.
+func (s *session) sensitive(ctx context.Context, address string) ([]string, error) {
+	tenant, _, _, _ := signals.SplitAddress(address)
+	first, err := s.store.Events(ctx, store.Chain{Tenant: tenant, Address: address}, 1, 1)
+	if err != nil || len(first) == 0 {
+		return nil, err
+	}
+	return sensitiveOf(first[0]), nil
+}
+
+func sensitiveOf(started agent.Event) []string {
+	run, err := agent.Reduce([]agent.Event{started})
+	if err != nil {
+		return nil
+	}
+	return run.Sensitive
 }
 
 // watcher writes events as they come.
