@@ -15,6 +15,7 @@ import (
 	"interlock/llm"
 	"interlock/llm/scripted"
 	"interlock/signals"
+	"interlock/starter"
 	"interlock/tool"
 )
 
@@ -52,6 +53,11 @@ func TestContinue(t *testing.T) {
 	require.Equal(t, agent.Repeated, r.Status)
 	_, err = w.starter.Message(w.ctx, address, signals.Message{ID: "m1", Principal: customer, Text: "something else"})
 	require.Equal(t, agent.CodeConflict, agent.ErrorCode(err))
+	// So is its start, by Temporal alone.
+	again, err := starter.New(temporalClient, starter.WithTaskQueue(w.config.Settings.TaskQueue)).Start(w.ctx, w.startInput("k"))
+	require.NoError(t, err)
+	chain := w.chain(address)
+	require.Equal(t, starter.Started{Address: address, FirstRunID: chain[len(chain)-1]}, again)
 	for _, run := range w.chain(address) {
 		require.Less(t, len(w.history(address, run)), short.History+100)
 	}
