@@ -36,7 +36,7 @@ dev: build bin/temporal ## Start a local Temporal with its UI and a worker, on f
 .PHONY: test
 test: bin/temporal ## Run every test, those against a local Temporal included
 	$(WITH_TEMPORAL) go test -timeout 20m ./...
-	go -C examples/orders test ./... # a module of its own, as a user has
+	$(WITH_TEMPORAL) go -C examples/orders test ./... # a module of its own, as a user has
 
 .PHONY: check
 check: ## Check form, static analysis, import rule, modules and recorded histories

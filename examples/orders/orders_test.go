@@ -138,5 +138,9 @@ func TestV2_AnOldFeeDoesNotCount(t *testing.T) {
 	}
 }
 
-// Whole runs as text: testdata/scripts holds inputs and what must come of them.
-func TestScripts(t *testing.T) { agenttest.Script(t, orders.Agent(noShop{}), "testdata/scripts/*.txt") }
+// Whole runs as text: testdata/scripts holds inputs and what must come of them. A
+// run is of one version.
+func TestScripts(t *testing.T) {
+	agenttest.Script(t, orders.Agent(noShop{}), "testdata/scripts/*.txt")
+	agenttest.Script(t, orders.AgentV2(noShop{}), "testdata/scripts/v2/*.txt")
+}

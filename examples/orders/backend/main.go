@@ -1,19 +1,22 @@
 // Command backend stands for the product's own code: it brings what a customer
 // writes to the run of their ticket, and tells a run that a parcel has left.
 //
-//	backend -ticket t-1 -customer c-1 "Please bring order 77 on Friday"
+//	backend -ticket t-1 -customer c-1 "Please bring order 77 on Saturday"
 //	backend -ticket t-1 -shipped
 package main
 
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
 
 	"example.com/orders"
 	"interlock/agent"
@@ -35,7 +38,11 @@ func main() {
 }
 
 func run(ctx context.Context, ticket, customer, text string, shipped bool) error {
-	c, err := client.Dial(client.Options{})
+	options, err := envconfig.LoadDefaultClientOptions() // TEMPORAL_* and temporal.toml, as the worker reads them
+	if err != nil {
+		return err
+	}
+	c, err := client.Dial(options)
 	if err != nil {
 		return err
 	}
@@ -67,20 +74,33 @@ func ask(ctx context.Context, runs *starter.Starter, ticket, customer, text stri
 // show is what has come of a message: a reply, a question with the values that
 // the customer is to confirm, or a wait for a colleague.
 func show(n signals.News) string {
-	text := ""
+	var lines []string
 	if n.Reply != nil {
-		text = n.Reply.Text
+		lines = append(lines, n.Reply.Text)
 	}
 	for _, g := range n.Gates {
 		if g.Kind != agent.KindAsk {
-			return text + "\nA colleague decides about it."
+			lines = append(lines, "A colleague decides about it.")
+			continue
 		}
-		text += "\n" + g.Title
+		lines = append(lines, g.Title)
 		for _, name := range g.Reads {
-			text += fmt.Sprintf("\n  %s: %s", name, g.Shown[name])
+			lines = append(lines, "  "+name+": "+value(g.Shown[name]))
 		}
 	}
-	return text
+	if len(lines) == 0 { // at a budget, for example
+		lines = append(lines, fmt.Sprintf("It is %s: %s", n.Status, n.Reason))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// value is a shown value as a customer reads it.
+func value(j agent.JSON) string {
+	var money agent.Money
+	if json.Unmarshal(j, &money) == nil && money.Currency != "" {
+		return money.String()
+	}
+	return strings.Trim(j.String(), `"`)
 }
 
 // parcelLeft sets the one field that is the backend's. It is the same amend

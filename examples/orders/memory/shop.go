@@ -16,6 +16,8 @@ import (
 
 // Shop implements [orders.Shop]. The zero value is ready to use.
 type Shop struct {
+	Today func() time.Time // nil: time.Now
+
 	mu      sync.Mutex
 	changes map[tool.Key]orders.Changed
 	notices map[tool.Key]orders.Notified
@@ -23,11 +25,15 @@ type Shop struct {
 
 var _ orders.Shop = (*Shop)(nil)
 
-// CheckDay asks 25.00 for a Saturday, 4.90 for other days, and refuses Sundays.
+// CheckDay asks 25.00 for a Saturday, 4.90 for other days, and refuses Sundays and
+// what is past. A model does not know what day it is: the refusal tells it.
 func (s *Shop) CheckDay(_ context.Context, w orders.Wish) (orders.Quote, error) {
 	day, err := time.Parse(time.DateOnly, w.Day)
 	if err != nil {
 		return orders.Quote{}, tool.Refused(fmt.Errorf("%q is no day: write it as 2026-04-03", w.Day))
+	}
+	if today := s.today(); w.Day < today.Format(time.DateOnly) {
+		return orders.Quote{}, tool.Refused(fmt.Errorf("%s is past: today is %s", w.Day, today.Format("Monday, 2006-01-02")))
 	}
 	fee := agent.Money{Minor: 4_90, Currency: "EUR"}
 	switch day.Weekday() {
@@ -37,6 +43,13 @@ func (s *Shop) CheckDay(_ context.Context, w orders.Wish) (orders.Quote, error) 
 		fee.Minor = 25_00
 	}
 	return orders.Quote{Fee: fee}, nil
+}
+
+func (s *Shop) today() time.Time {
+	if s.Today == nil {
+		return time.Now()
+	}
+	return s.Today()
 }
 
 // ChangeDay makes each change once.

@@ -65,6 +65,9 @@ var script = scripted.New("script",
 	scripted.Then(scripted.Confirm("yes", "order_id", "day", "fee"), scripted.MoveTo("change")),
 )
 
+// monday is a day on which the script's Saturday is still to come.
+func monday() time.Time { return time.Date(2026, 3, 30, 12, 0, 0, 0, time.UTC) }
+
 func record(ctx context.Context) (history []byte, err error) {
 	server, err := localtemporal.Start(ctx, localtemporal.Options{})
 	if err != nil {
@@ -88,7 +91,7 @@ func record(ctx context.Context) (history []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	w, err := worker.New(worker.Config{Settings: config.Default(), Client: c, Store: db, Model: script, Log: quiet}, orders.Agent(&memory.Shop{}))
+	w, err := worker.New(worker.Config{Settings: config.Default(), Client: c, Store: db, Model: script, Log: quiet}, orders.Agent(&memory.Shop{Today: monday}))
 	if err != nil {
 		return nil, err
 	}
