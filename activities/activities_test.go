@@ -141,9 +141,9 @@ func TestJournalRefusalsHaveTypes(t *testing.T) {
 		{&store.Refusal{Kind: store.Superseded, Message: "a newer run"}, signals.ErrSuperseded, false},
 		{&store.Refusal{Kind: store.KeyUsed, Message: "used"}, signals.ErrKeyUsed, false},
 		{&store.Refusal{Kind: store.Conflict, Message: "another body"}, signals.ErrConflict, false},
-		{agent.Errorf(agent.CodeUnavailable, "locked"), signals.ErrUnavailable, true},
-		{errors.New("anything else \xff"), signals.ErrUnavailable, true},
-		{errors.New(strings.Repeat("🙂", 1_000_000)), signals.ErrUnavailable, true},
+		{agent.Errorf(agent.CodeUnavailable, "locked"), signals.ErrStore, true},
+		{errors.New("anything else \xff"), signals.ErrStore, true},
+		{errors.New(strings.Repeat("🙂", 1_000_000)), signals.ErrStore, true},
 	} {
 		b.fault = tc.err
 		requireError(t, b.run(signals.ActivityRecord, signals.RecordInput{}, &signals.RecordResult{}), tc.kind, tc.retried, "")

@@ -10,7 +10,7 @@ import (
 // many recent turns as there is room for, whole or not at all.
 func (m *Machine) view() View {
 	r := m.run
-	v := View{Agent: r.Agent, Version: r.Version, Turn: r.Turn, Phase: r.Phase, LastWord: r.LastWord, Limit: r.Limits.View,
+	v := View{Agent: r.Agent, Version: r.Version, Turn: r.Turn, At: m.at, Phase: r.Phase, LastWord: r.LastWord, Limit: r.Limits.View,
 		State: m.shownState(r.State), Provenance: m.shownProvenance(), Facts: r.Facts, Rulings: m.shownRulings(),
 		Earlier: r.Trimmed, Left: m.left()}
 	for _, g := range r.Gates {

@@ -9,6 +9,7 @@ type View struct {
 	Agent      string               `json:"agent"`
 	Version    int                  `json:"version"`
 	Turn       int                  `json:"turn"`
+	At         time.Time            `json:"at"` // when the turn began
 	Phase      string               `json:"phase"`
 	LastWord   bool                 `json:"last_word,omitempty"`
 	Limit      int                  `json:"limit"` // of this view in bytes, as the run has it

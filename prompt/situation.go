@@ -32,6 +32,9 @@ func situation(in Input, c content, state map[string]agent.JSON) string {
 	v := in.View
 	var s sheet
 	s.line("[situation in turn %d]", v.Turn)
+	if !v.At.IsZero() {
+		s.line("Time: %s, UTC", v.At.UTC().Format("Monday, 2006-01-02 15:04"))
+	}
 	s.line("Phase: %s", withDoc(in.Phase.Name, in.Phase.Doc))
 	if in.Phase.Final {
 		s.line("This phase is final.")

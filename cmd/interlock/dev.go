@@ -16,8 +16,9 @@ func (a *app) devCommand() *cobra.Command {
 		Use:   "dev",
 		Short: "Serves the refund agent on a local Temporal, to try it by hand",
 		Long: `Starts a local Temporal with its UI, a shop, a mail service and a worker with the
-refund agent and its scripted model, and prints commands to try. All data is in the folder of store.path, .interlock by default, and is
-still there the next time.
+refund agent and its scripted model, and prints commands to try. With --no-worker
+it starts Temporal and the store only, for a worker of your own. All data is in the
+folder of store.path, .interlock by default, and is still there the next time.
 
 Ctrl-C stops everything in order, a second one at once. Exit codes: 0 stopped,
 1 it could not start (a port is in use, no temporal CLI) or stop, 2 a flag or
@@ -26,6 +27,7 @@ the configuration is wrong.`,
 	}
 	port := cmd.Flags().Int("port", 7233, "port of Temporal")
 	uiPort := cmd.Flags().Int("ui-port", 8233, "port of Temporal's UI")
+	bare := cmd.Flags().Bool("no-worker", false, "start Temporal and the store only, for a worker of your own")
 	a.configured(cmd.Flags(), "store.path", "task_queue", "log.level", "log.format")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		for name, p := range map[string]int{"port": *port, "ui-port": *uiPort} {
@@ -43,7 +45,7 @@ the configuration is wrong.`,
 		if cfg.Store.DSN != "" {
 			return usagef("dev keeps all its data in the folder of store.path: unset store.dsn for it (INTERLOCK_STORE_DSN)")
 		}
-		s := &stage{settings: cfg, log: cfg.Log.Logger(a.err), model: refund.Model(), ui: true, port: *port, uiPort: *uiPort}
+		s := &stage{settings: cfg, log: cfg.Log.Logger(a.err), model: refund.Model(), ui: true, bare: *bare, port: *port, uiPort: *uiPort}
 		return a.serve(cmd.Context(), s)
 	}
 	return cmd
@@ -59,15 +61,30 @@ func (a *app) serve(ctx context.Context, s *stage) error {
 
 // invite says what there is to try, and waits until ctx ends.
 func (a *app) invite(ctx context.Context, s *stage) error {
+	file, err := filepath.Abs(s.settings.Store.Path)
+	if err != nil {
+		return err
+	}
+	if s.bare {
+		fmt.Fprintf(a.out, `
+Temporal     %s
+UI           %s
+data         %s (Temporal's warnings: temporal.log)
+
+Your worker, your backend and the interlock commands find them by:
+
+export TEMPORAL_ADDRESS=%s INTERLOCK_TASK_QUEUE=%s INTERLOCK_STORE_PATH=%s
+
+Ctrl-C stops everything; the data stays (delete the folder to begin anew).
+`, s.temporal.Address(), s.temporal.UIAddress(), filepath.Dir(file), s.temporal.Address(), s.settings.TaskQueue, file)
+		<-ctx.Done()
+		return nil
+	}
 	key, err := freeKey(ctx, s.store)
 	if err != nil {
 		return err
 	}
 	order, err := freeOrder(ctx, s.shop)
-	if err != nil {
-		return err
-	}
-	file, err := filepath.Abs(s.settings.Store.Path)
 	if err != nil {
 		return err
 	}

@@ -73,3 +73,15 @@ func TestWordsAreQuotedForAShell(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, `it's "$HOME" `+"`x`", string(out))
 }
+
+// A worker of one's own finds Temporal and a store that is migrated, and no other
+// worker takes its tasks.
+func TestDev_NoWorker(t *testing.T) {
+	port := freePort(t)
+	p := start(t, "dev", "--no-worker", "--port", port, "--ui-port", freePort(t))
+	p.waitFor(t, "Ctrl-C stops")
+	require.Contains(t, p.out.String(), "export TEMPORAL_ADDRESS=127.0.0.1:"+port+" INTERLOCK_TASK_QUEUE=interlock INTERLOCK_STORE_PATH="+filepath.Join(p.dir, ".interlock", "interlock.db"))
+	require.NotContains(t, p.err.String(), "worker polls")
+	require.NoFileExists(t, filepath.Join(p.dir, ".interlock", "shop.db"))
+	require.Equal(t, exitOK, p.end(t, syscall.SIGTERM), &p.err)
+}

@@ -29,7 +29,8 @@ import (
 type stage struct {
 	settings     config.Config // Store.Path names the folder of all data
 	ui           bool
-	port, uiPort int // 0: a free one
+	bare         bool // Temporal and the store only: the worker is somebody else's
+	port, uiPort int  // 0: a free one
 	log          *slog.Logger
 	model        llm.Model
 
@@ -73,6 +74,14 @@ func (s *stage) open(ctx context.Context) (err error) {
 		return err
 	}
 	s.later(s.store.Close)
+	if s.bare {
+		return s.openTemporal(ctx)
+	}
+	return s.openAgent(ctx)
+}
+
+// openAgent starts Temporal, and the sample agent with all that it works with.
+func (s *stage) openAgent(ctx context.Context) (err error) {
 	if s.shop, err = shop.Open(ctx, filepath.Join(s.folder(), "shop.db")); err != nil {
 		return err
 	}

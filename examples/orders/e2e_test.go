@@ -5,8 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -69,6 +71,8 @@ func testApproved(t *testing.T, w *world) {
 	require.Regexp(t, `^Shall I move it\?\n  day: \d{4}-\d\d-\d\d\n  fee: 25\.00 EUR\n  order_id: 77\n$`, w.follow(t, "backend -ticket t-1"))
 	require.Equal(t, "A colleague decides about it.\n", w.follow(t, "backend -ticket t-1"))
 
+	// A list is of the store, which learns of a gate a moment after the customer.
+	require.Eventually(t, func() bool { return strings.Contains(w.run(t, "interlock gate list --tenant acme"), "acme/orders/t-1") }, time.Minute, 50*time.Millisecond)
 	list := w.follow(t, "interlock gate list")
 	require.Contains(t, list, "acme/orders/t-1")
 	g := w.gate(t, "t-1")
