@@ -55,8 +55,9 @@ type Journal interface {
 	//
 	// The first append of an address that another chain holds is refused:
 	// [KeyUsed] where that chain started with the same body, [Conflict] where
-	// it did not. Only a chain whose started event names the ended chain that
-	// stood there last as After follows it; the older chain's rows stay, and
+	// it did not. Only a chain whose started event names the chain that
+	// stood there last as After follows it (one that was terminated, whose journal
+	// has no end, gets one in its row: cancelled); the older chain's rows stay, and
 	// nothing can be appended to it any more ([Superseded]). One that names
 	// another chain, or one that has not ended, is a [Conflict]. Where nothing
 	// stands After does not matter.

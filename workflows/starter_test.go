@@ -139,6 +139,34 @@ func TestConverse_GoesOn(t *testing.T) {
 	}
 }
 
+// A run that was terminated has no end in its journal. Its session goes on all
+// the same, and its gate asks nobody any more.
+func TestConverse_AfterATermination(t *testing.T) {
+	t.Parallel()
+	gate := tool.Gate[labState, text]{Roles: []string{"refunds"}}
+	w := newWorld(t, everyFourth("send"), lab{db: labDB(t), sendGate: &gate}.agent())
+	first, err := w.starter.Converse(w.ctx, w.talk("k", "m1", "hello"))
+	require.NoError(t, err)
+	w.until(first.Address, "gate", waiting("gate"))
+	eventually(t, "the gate is recorded", func() bool {
+		open, err := w.starter.Gates(w.ctx, "acme", store.GateFilter{Status: agent.GateOpen})
+		return err == nil && len(open) == 1
+	})
+	require.NoError(t, temporalClient.TerminateWorkflow(w.ctx, first.Address, "", "by hand"))
+	next, err := w.starter.Converse(w.ctx, w.talk("k", "m2", "hello again"))
+	require.NoError(t, err)
+	require.True(t, next.New)
+	run := w.until(first.Address, "the next run", func(r *agent.Run) bool { return r.FirstRunID == next.FirstRunID && waiting("gate")(r) })
+	w.requireJournal(run)
+	row, err := w.store.RunRow(w.ctx, store.Chain{Tenant: "acme", Address: first.Address, FirstRunID: first.FirstRunID})
+	require.NoError(t, err)
+	require.Equal(t, agent.RunCancelled, row.Head.Status)
+	open, err := w.starter.Gates(w.ctx, "acme", store.GateFilter{Status: agent.GateOpen})
+	require.NoError(t, err)
+	require.Len(t, open, 1)
+	require.Equal(t, next.FirstRunID, open[0].FirstRunID)
+}
+
 // A reply, a gate and the end are waited for; a run that cannot answer is looked
 // at in the store.
 func TestSayAndWatch(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	selectHead = `SELECT first_run_id, nth, body, seq, hash, status, reason, phase, turn,
+	selectHead = `SELECT first_run_id, nth, body, seq, hash, updated_at, status, reason, phase, turn,
   coalesce((SELECT e.superseded_by FROM interlock.events e
     WHERE e.tenant = $1 AND e.address = $2 AND e.first_run_id = $3 AND e.branch = $4 AND e.superseded_by <> '' LIMIT 1), '')
 FROM interlock.runs WHERE tenant = $1 AND address = $2 ORDER BY nth DESC LIMIT 1`
@@ -74,7 +74,7 @@ func (j *journal) chain(more ...any) []any {
 func (j *journal) Head(ctx context.Context) (h rules.Head, err error) {
 	j.lock("journal", j.ref.Tenant, j.ref.Address)
 	j.rows(func(r row) error {
-		return r.Scan(&h.FirstRunID, &h.Nth, &h.Body, &h.Seq, &h.Hash, &h.Run.Status, &h.Run.Reason, &h.Run.Phase, &h.Run.Turn, &h.SupersededBy)
+		return r.Scan(&h.FirstRunID, &h.Nth, &h.Body, &h.Seq, &h.Hash, &h.At, &h.Run.Status, &h.Run.Reason, &h.Run.Phase, &h.Run.Turn, &h.SupersededBy)
 	}, selectHead, j.chain(j.ref.Branch)...)
 	j.rows(func(r row) error {
 		var e rules.Standing

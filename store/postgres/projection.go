@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"time"
 
 	"interlock/agent"
 	"interlock/store/internal/rules"
@@ -26,6 +27,9 @@ ON CONFLICT (tenant, address, first_run_id, gate) DO UPDATE SET opened = exclude
   roles = excluded.roles, opened_at = excluded.opened_at, expires_at = excluded.expires_at, data = excluded.data`
 	selectGates = `SELECT gate, opened, data FROM interlock.gates
 WHERE tenant = $1 AND address = $2 AND first_run_id = $3 AND gate = ANY($4)`
+	closeRun = `UPDATE interlock.runs SET status = 'cancelled', reason = $4, updated_at = $5, ended_at = $5
+WHERE tenant = $1 AND address = $2 AND first_run_id = $3`
+	dropOpenGates  = `DELETE FROM interlock.gates WHERE tenant = $1 AND address = $2 AND first_run_id = $3 AND status = 'open'`
 	dropGates      = `DELETE FROM interlock.gates WHERE tenant = $1 AND address = $2 AND first_run_id = $3 AND opened >= $4`
 	selectReopened = `SELECT g.gate, g.opened, e.data FROM interlock.gates g
 JOIN interlock.events e ON e.tenant = g.tenant AND e.address = g.address AND e.first_run_id = g.first_run_id AND e.seq = g.opened AND e.superseded_by = ''
@@ -42,6 +46,12 @@ func (j *journal) PutRun(_ context.Context, s rules.Start, e rules.End) error {
 func (j *journal) MoveRun(_ context.Context, e rules.End) error {
 	h := e.Head
 	j.exec(moveRun, j.chain(e.Seq, e.Hash, string(h.Status), h.Reason, h.Phase, h.Turn, e.At, e.EndedAt())...)
+	return nil
+}
+
+func (j *journal) CloseRun(_ context.Context, firstRunID string, at time.Time, reason string) error {
+	j.exec(closeRun, j.ref.Tenant, j.ref.Address, firstRunID, reason, at)
+	j.exec(dropOpenGates, j.ref.Tenant, j.ref.Address, firstRunID)
 	return nil
 }
 

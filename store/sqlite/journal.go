@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	selectHead = `SELECT first_run_id, nth, body, seq, hash, status, reason, phase, turn,
+	selectHead = `SELECT first_run_id, nth, body, seq, hash, updated_at, status, reason, phase, turn,
   coalesce((SELECT e.superseded_by FROM events e
     WHERE e.tenant = ?1 AND e.address = ?2 AND e.first_run_id = ?3 AND e.branch = ?4 AND e.superseded_by <> '' LIMIT 1), '')
 FROM runs WHERE tenant = ?1 AND address = ?2 ORDER BY nth DESC LIMIT 1`
@@ -71,11 +71,13 @@ func (j *journal) chain(more ...any) []any {
 }
 
 func (j *journal) Head(ctx context.Context) (h rules.Head, err error) {
-	err = j.row(ctx, selectHead, j.chain(j.ref.Branch)...).Scan(&h.FirstRunID, &h.Nth, &h.Body, &h.Seq, &h.Hash,
+	var at int64
+	err = j.row(ctx, selectHead, j.chain(j.ref.Branch)...).Scan(&h.FirstRunID, &h.Nth, &h.Body, &h.Seq, &h.Hash, &at,
 		&h.Run.Status, &h.Run.Reason, &h.Run.Phase, &h.Run.Turn, &h.SupersededBy)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
+	h.At = fromMicros(at)
 	return h, err
 }
 

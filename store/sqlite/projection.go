@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"interlock/agent"
 	"interlock/store/internal/rules"
@@ -21,7 +22,10 @@ ON CONFLICT (tenant, address, first_run_id) DO UPDATE SET agent = excluded.agent
 	touchRun  = `UPDATE runs SET touched = touched + 1 WHERE tenant = ? AND address = ? AND first_run_id = ?`
 	updateRun = `UPDATE runs SET seq = ?, hash = ?, status = ?, reason = ?, phase = ?, turn = ?, updated_at = ?, ended_at = ?
 WHERE tenant = ? AND address = ? AND first_run_id = ?`
-	putGate = `INSERT INTO gates (tenant, address, first_run_id, gate, opened, closed, status, roles, opened_at, expires_at, data)
+	closeRun = `UPDATE runs SET status = 'cancelled', reason = ?, updated_at = ?, ended_at = ?
+WHERE tenant = ? AND address = ? AND first_run_id = ?`
+	dropOpenGates = `DELETE FROM gates WHERE tenant = ? AND address = ? AND first_run_id = ? AND status = 'open'`
+	putGate       = `INSERT INTO gates (tenant, address, first_run_id, gate, opened, closed, status, roles, opened_at, expires_at, data)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (tenant, address, first_run_id, gate) DO UPDATE SET opened = excluded.opened, closed = excluded.closed, status = excluded.status,
   roles = excluded.roles, opened_at = excluded.opened_at, expires_at = excluded.expires_at, data = excluded.data`
@@ -43,6 +47,14 @@ func (j *journal) MoveRun(ctx context.Context, e rules.End) error {
 	h := e.Head
 	_, err := j.exec(ctx, updateRun, e.Seq, e.Hash, string(h.Status), h.Reason, h.Phase, h.Turn, micros(e.At), nullMicros(e.EndedAt()),
 		j.ref.Tenant, j.ref.Address, j.ref.FirstRunID)
+	return err
+}
+
+func (j *journal) CloseRun(ctx context.Context, firstRunID string, at time.Time, reason string) error {
+	_, err := j.exec(ctx, closeRun, reason, micros(at), micros(at), j.ref.Tenant, j.ref.Address, firstRunID)
+	if err == nil {
+		_, err = j.exec(ctx, dropOpenGates, j.ref.Tenant, j.ref.Address, firstRunID)
+	}
 	return err
 }
 

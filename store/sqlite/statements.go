@@ -4,7 +4,7 @@ package sqlite
 // among them included.
 var writeStatements = append([]string{
 	selectHead, selectStood, selectStanding, selectOwnLast, selectVersions, supersedeTail,
-	insertRun, updateRun, touchRun,
+	insertRun, updateRun, closeRun, dropOpenGates, touchRun,
 	putGate, selectGate, deleteGates, selectReopened,
 	selectEffect, insertEffect, countAttempt, settleEffect, markUnknown, releaseEffect,
 	insertModelCall, selectModelCall,

@@ -46,19 +46,33 @@ var chainTests = []contract{
 		requireRead(t, s, a)
 		requireRead(t, s, b)
 	}},
-	{"only a chain that has ended is followed, and only by one that names it", func(t *testing.T, s store.Store) {
+	{"one that was terminated is followed too, and ends in its row", func(t *testing.T, s store.Store) {
+		ctx, a := context.Background(), NewHistory(t, "acme", "1", "r1").Say(2, "hi").Open("1.1", "refunds")
+		appendAll(t, s, a)
+		b := a.Follow("r2", "r1").Say(1, "second")
+		appendAll(t, s, b)
+		appendAll(t, s, b)
+		requireRefusal(t, store.Superseded, s.Append(ctx, a.Ref, a.Batch(1, a.Last())))
+		row, err := s.RunRow(ctx, store.Chain{Tenant: "acme", Address: a.Ref.Address, FirstRunID: "r1"})
+		require.NoError(t, err)
+		require.Equal(t, agent.RunCancelled, row.Head.Status)
+		require.Contains(t, row.Head.Reason, "closed in Temporal")
+		require.NotNil(t, row.EndedAt)
+		gates, err := s.GateRows(ctx, "acme", store.GateFilter{Status: agent.GateOpen})
+		require.NoError(t, err)
+		require.Empty(t, gates)
+		events, err := s.Events(ctx, store.Chain{Tenant: "acme", Address: a.Ref.Address, FirstRunID: "r1"}, 1, 0)
+		require.NoError(t, err)
+		require.Equal(t, a.Events, events, "the journal itself stays as it was")
+		requireRead(t, s, b)
+	}},
+	{"a chain is followed only by one that names it", func(t *testing.T, s store.Store) {
 		ctx, a := context.Background(), NewHistory(t, "acme", "1", "r1").Say(2, "hi")
 		appendAll(t, s, a)
-		early := a.Follow("r2", "r1").Say(1, "second")
-		r := requireRefusal(t, store.Conflict, s.Append(ctx, early.Ref, early.Batch(1, 2)))
-		require.Equal(t, "r1", r.FirstRunID)
-		require.Contains(t, r.Message, "running")
-		requireRead(t, s, a)
-
 		a.End()
 		requireAppend(t, s, a, a.Last(), a.Last())
 		stranger := a.Follow("r2", "r0")
-		r = requireRefusal(t, store.Conflict, s.Append(ctx, stranger.Ref, stranger.Batch(1, 1)))
+		r := requireRefusal(t, store.Conflict, s.Append(ctx, stranger.Ref, stranger.Batch(1, 1)))
 		require.Equal(t, "r1", r.FirstRunID)
 		require.Contains(t, r.Message, "r0")
 		require.Contains(t, r.Message, "r1")
@@ -85,8 +99,10 @@ var chainTests = []contract{
 		reset := a.Reset("r1b", 2).Say(1, "otherwise")
 		reset.Head = agent.Head{Status: agent.RunRunning, Phase: "collect"}
 		requireAppend(t, s, reset, 3, 3)
+		early := NewHistoryOf(t, "acme", "r2", reset.Events[2].At, agent.StartedData{Agent: "refund", Version: 1, Key: "1", User: "ann",
+			BodyDigest: "body-1", FirstRunID: "r2", After: "r1", Body: agent.JSON(`{}`)}) // and was closed by the reset
+		requireRefusal(t, store.Conflict, s.Append(context.Background(), early.Ref, early.Batch(1, 1)))
 		b := a.Follow("r2", "r1")
-		requireRefusal(t, store.Conflict, s.Append(context.Background(), b.Ref, b.Batch(1, 1)))
 		reset.End()
 		requireAppend(t, s, reset, 4, 4)
 		appendAll(t, s, b)

@@ -82,7 +82,10 @@ func (a *appending) admit(ctx context.Context) error {
 }
 
 // follow refuses a chain where another one is the newest, unless it has no row
-// yet, follows that one, and that one has ended.
+// yet and follows that one. Temporal starts no run under an address before the
+// one there is closed: where that one's journal has no end, it was terminated. Only if
+// it has gone on since this one began, it is the other way round: a reset made it
+// go on, and closed this one.
 func (a *appending) follow(ctx context.Context) error {
 	h := a.head
 	if h.Nth > 1 {
@@ -105,8 +108,10 @@ func (a *appending) follow(ctx context.Context) error {
 	switch {
 	case started.After == h.FirstRunID && h.Run.Status.Ended():
 		return nil
+	case started.After == h.FirstRunID && !h.At.Before(a.batch.Events[0].At):
+		refusal.Message = fmt.Sprintf("%s cannot be followed: the run that began as %s is %s, and has gone on since this one began", a.ref.Address, h.FirstRunID, h.Run.Status)
 	case started.After == h.FirstRunID:
-		refusal.Message = fmt.Sprintf("%s cannot be followed yet: the run that began as %s is %s; only a run that has ended is followed", a.ref.Address, h.FirstRunID, h.Run.Status)
+		return a.CloseRun(ctx, h.FirstRunID, a.batch.Events[0].At, "closed in Temporal without an end of its own; another run has followed it")
 	case started.After != "":
 		refusal.Message = fmt.Sprintf("%s is held by the run that began as %s, not by the one to be followed, that began as %s: another run has followed it, or it was never there",
 			a.ref.Address, h.FirstRunID, started.After)

@@ -34,6 +34,9 @@ type Journal interface {
 	PutRun(ctx context.Context, s Start, e End) error
 	// MoveRun brings the chain's row to another end.
 	MoveRun(ctx context.Context, e End) error
+	// CloseRun ends the row of another chain of the address, as cancelled, and drops
+	// the rows of its open gates.
+	CloseRun(ctx context.Context, firstRunID string, at time.Time, reason string) error
 	// Touch writes without changing anything that is read, so that the commit
 	// waits for the disk, and with it for all that was written before.
 	Touch(ctx context.Context) error
@@ -61,6 +64,7 @@ type Head struct {
 	Body       string
 	Seq        int64
 	Hash       string
+	At         time.Time // of its last event
 	Run        agent.Head
 	// SupersededBy is the branch that superseded rows of the batch's branch, if
 	// any did.
