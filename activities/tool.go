@@ -118,6 +118,8 @@ func toolError(err error) error {
 		return failedAfter(f.Wait, signals.ErrNotApplied, f.Error(), f.Open)
 	case tool.FailedEarlier:
 		return failedAfter(f.Wait, signals.ErrEarlier, f.Error())
+	case tool.FailedInDoubt:
+		return failedForGood(signals.ErrUnknown, f.Error(), true)
 	case tool.FailedStore:
 		if code := agent.ErrorCode(f.Err); code == agent.CodeInvalid || code == agent.CodeConflict {
 			return failedForGood(signals.ErrInvalid, f.Error()) // the ledger will never take this claim

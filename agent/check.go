@@ -71,9 +71,8 @@ func (c *checker) tool(where string, t *toolDef, result reflect.Type) {
 	if t.quick && t.effect != ReadOnly {
 		c.report(at, "is quick, which only a ReadOnly tool may be")
 	}
-	switch t.effect {
-	case Once:
-		c.report(at, "effect %s cannot be run yet", t.effect)
+	if !slices.Contains([]Effect{ReadOnly, Keyed, Transactional, Reconcilable, Once}, t.effect) {
+		c.report(at, "there is no effect %q", t.effect)
 	}
 	if t.gate != nil {
 		c.gate(at, t.gate)

@@ -211,10 +211,10 @@ func TestDefine_OtherMistakes(t *testing.T) {
 			[]string{`limits: View is -2; only a budget can be without a limit`, `limits: Handled is -1; only a budget can be without a limit`}},
 		"a long name": {func(s *agent.Spec[start, plain]) { s.Name = strings.Repeat("a", 65) },
 			[]string{`name: "` + strings.Repeat("a", 65) + `" is not [a-z][a-z0-9_]*, at most 64`}},
-		"an effect that cannot be run": {func(s *agent.Spec[start, plain]) {
-			s.Phases[0].Tools = append(s.Phases[0].Tools, &raw{agent.ToolSpec[plain]{Name: "once", Effect: agent.Once,
+		"an effect that there is not": {func(s *agent.Spec[start, plain]) {
+			s.Phases[0].Tools = append(s.Phases[0].Tools, &raw{agent.ToolSpec[plain]{Name: "shot", Effect: "sometimes",
 				Args: reflect.TypeFor[noArgs](), Result: reflect.TypeFor[sent]()}})
-		}, []string{`tool once: effect once cannot be run yet`}},
+		}, []string{`tool shot: there is no effect "sometimes"`}},
 	} {
 		spec := plainSpec()
 		c.change(&spec)

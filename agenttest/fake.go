@@ -144,8 +144,11 @@ func (r *Run) shadow(name string, f func(args agent.JSON) (agent.JSON, error)) t
 		}()
 		return f(args)
 	}
-	if info.Effect == agent.ReadOnly {
+	switch info.Effect {
+	case agent.ReadOnly:
 		return tool.ReadOnly[struct{}](name, loud, nil).Within(info.Timeout, info.Deadline)
+	case agent.Once:
+		return tool.Once[struct{}](name, loud, nil).Within(info.Timeout, info.Deadline)
 	}
 	return tool.Keyed[struct{}](name, func(ctx context.Context, _ tool.Key, args agent.JSON) (agent.JSON, error) {
 		out, err := loud(ctx, args)
@@ -177,7 +180,7 @@ func (r *Run) attempt(run tool.Runner, task agent.Task, info agent.ToolInfo, tri
 		result, err := run.Attempt(ctx, task, r.ports())
 		cancel()
 		var f *tool.Failure
-		if err == nil || n >= tries || errors.As(err, &f) && f.Kind == tool.FailedRefused {
+		if err == nil || n >= tries || errors.As(err, &f) && (f.Kind == tool.FailedRefused || f.Kind == tool.FailedInDoubt) {
 			return result, err
 		}
 	}
@@ -195,7 +198,7 @@ func failed(task agent.Task, err error) agent.Input {
 			return agent.StepNotApplied{Step: task.Step, Reason: f.Error()}
 		}
 	}
-	if task.Effect == agent.ReadOnly && (f == nil || f.Kind != tool.FailedUnknown) {
+	if task.Effect == agent.ReadOnly && (f == nil || f.Kind != tool.FailedUnknown && f.Kind != tool.FailedInDoubt) {
 		return agent.StepNotApplied{Step: task.Step, Reason: err.Error()}
 	}
 	return agent.StepUnknown{Step: task.Step, Reason: err.Error()}

@@ -9,7 +9,7 @@ import (
 // the attempt failed and nothing more: a ReadOnly tool is tried again, a
 // Transactional one was rolled back, and of the others it stays unknown whether
 // it happened: a Keyed one runs again with the same key, a Reconcilable one
-// asks first.
+// asks first, a Once one is in doubt.
 
 type refusal struct{ err error }
 

@@ -131,6 +131,7 @@ const (
 	FailedNotApplied FailureKind = "not_applied" // nothing happened; try again
 	FailedRefused    FailureKind = "refused"     // nothing happened, and never will
 	FailedUnknown    FailureKind = "unknown"     // nobody knows; the effect says what may be done
+	FailedInDoubt    FailureKind = "in_doubt"    // nobody knows, and it may not be run again
 	FailedStore      FailureKind = "store"       // the ledger could not be reached; nothing was run
 	// FailedEarlier: an earlier attempt may still act. Nothing was run or counted;
 	// try again after Wait.
@@ -163,10 +164,12 @@ func (t *Tool[S, A, R]) Attempt(ctx context.Context, task agent.Task, p Ports) (
 		return t.keyed(ctx, task, args, p)
 	case agent.Reconcilable:
 		return t.reconcilable(ctx, task, args, p)
+	case agent.Once:
+		return t.once(ctx, task, args, p)
 	case agent.Transactional:
 		return t.transactional(ctx, task, args, p)
 	}
-	return Result{}, &Failure{Kind: FailedRefused, Err: fmt.Errorf("effect %s cannot be run yet", t.spec.Effect)}
+	return Result{}, &Failure{Kind: FailedRefused, Err: fmt.Errorf("there is no effect %q", t.spec.Effect)}
 }
 
 // Standing makes the tool a [Runner].

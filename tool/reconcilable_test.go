@@ -175,6 +175,7 @@ type world struct {
 	arrivals []time.Time
 	depth    int
 	calm     bool // from now on nothing goes wrong
+	once     bool // the tool is Once: nobody can be asked
 }
 
 const worldTimeout = 5 * time.Second
@@ -246,7 +247,7 @@ func (w *world) attempt() (f *tool.Failure) {
 	defer func() { w.depth-- }()
 	began := w.ledger.now
 	timeIsUp := func() bool { return w.ledger.now.Sub(began) > worldTimeout }
-	pay := tool.Reconcilable("t", func(context.Context, tool.Key, args) (result, error) {
+	run := func(context.Context, tool.Key, args) (result, error) {
 		w.meanwhile()
 		if timeIsUp() {
 			return result{}, tool.NotApplied(context.DeadlineExceeded)
@@ -266,14 +267,19 @@ func (w *world) attempt() (f *tool.Failure) {
 			return result{}, errors.New("no answer")
 		}
 		return result{N: 1}, nil
-	}, func(context.Context, tool.Key, args) (result, bool, error) {
+	}
+	commit := func(*state, args, result) error { return nil }
+	pay := tool.Reconcilable("t", run, func(context.Context, tool.Key, args) (result, bool, error) {
 		w.meanwhile()
 		w.crash("in the look-up")
 		if timeIsUp() || w.may("the look-up fails") {
 			return result{}, false, errors.New("no answer")
 		}
 		return result{N: 1}, w.happened() > 0, nil
-	}, func(*state, args, result) error { return nil }).Within(worldTimeout, time.Hour)
+	}, commit).Within(worldTimeout, time.Hour)
+	if w.once {
+		pay = tool.Once("t", func(ctx context.Context, a args) (result, error) { return run(ctx, "", a) }, commit).Within(worldTimeout, time.Hour)
+	}
 	done := make(chan any, 1)
 	go func() {
 		defer func() { done <- recover() }() // of the property's own library

@@ -1,9 +1,9 @@
 // Package tool makes the tools of an agent, and holds the effect protocol that
 // an activity runs them by.
 //
-// The effect is the constructor: [ReadOnly], [Keyed], [Transactional] and
-// [Reconcilable] each want the function shape that their promise needs, so the
-// compiler holds that no tool has an effect by default.
+// The effect is the constructor: [ReadOnly], [Keyed], [Transactional],
+// [Reconcilable] and [Once] each want the function shape that their promise
+// needs, so the compiler holds that no tool has an effect by default.
 //
 // A service in any language is a tool too: [Fetch], [Send] and [LookUp] make the
 // functions that these constructors want of an [HTTP] request.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -23,6 +24,7 @@ import (
 	"interlock/examples/refund/mail"
 	"interlock/examples/refund/shop"
 	"interlock/llm"
+	"interlock/llm/scripted"
 	"interlock/signals"
 	"interlock/worker"
 )
@@ -93,13 +95,41 @@ func (c childConfig) agent(ctx context.Context) (*agent.Definition, llm.Model, e
 			r, err := payment(ctx, tx, a)
 			c.reached("in the transaction")
 			return r, err
-		}}.agent(), crashModel, err
+		}, fire: func(_ context.Context, a text) (text, error) {
+			err := shoot(c.Dir)
+			c.reached("after the shot")
+			return a, err
+		}}.agent(), firing(crashModel), err
 	}
 	s, err := shop.Open(ctx, filepath.Join(c.Dir, "shop.db"))
 	if err != nil {
 		return nil, nil, err
 	}
 	return refund.Agent(s, mail.Client{BaseURL: c.Mail}), refund.Model(), nil
+}
+
+// shoot leaves a mark that outlives a process.
+func shoot(dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, "shots"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("x")
+	return errors.Join(err, f.Close())
+}
+
+// firing has a run fire that was told so, and answer to what came of it.
+func firing(otherwise llm.Model) llm.Model {
+	return asked(func(req llm.Request) llm.Model {
+		v := req.View
+		if len(v.Turns) == 0 || len(v.Turns[0].Opening) == 0 || v.Turns[0].Opening[0].Text != "fire" {
+			return otherwise
+		}
+		if v.Turn == 1 {
+			return says(call("fire", "1"))
+		}
+		return says(scripted.Say("I do not know whether it happened."))
+	})
 }
 
 var crashModel = turns(call("pay", "10"), toEnd)
@@ -263,6 +293,33 @@ func TestCrash_ReceiptSentButNotAnswered(t *testing.T) {
 		require.Len(t, w.receipts(), 1)
 		require.Contains(t, run.State.String(), `"receipt_id":"`+w.receipts()[0].ID)
 	})
+}
+
+// A kill after the effect of a tool that nobody can be asked about: it is in
+// doubt, and never run again.
+func TestCrash_OnceIsInDoubt(t *testing.T) {
+	t.Parallel()
+	w := idleWorld(t, false)
+	db := openLabDB(t, w.file("product.db"))
+	t.Cleanup(func() { _ = db.Close() })
+	kill := w.child("after the shot", true)
+	address := w.start("k")
+	w.say(address, "fire")
+	w.awaitBarrier()
+	kill()
+	fire := func(_ context.Context, a text) (text, error) { return a, shoot(w.dir) }
+	w.serve(firing(crashModel), lab{db: db, fire: fire}.agent())
+	run := w.until(address, "in doubt", waiting("operator"))
+	require.Equal(t, map[string]agent.StepStatus{"fire": agent.StepInDoubt}, statuses(run))
+	shots, err := os.ReadFile(w.file("shots"))
+	require.NoError(t, err)
+	require.Equal(t, "x", string(shots))
+	effects, err := w.store.Effects(w.ctx, "acme", address)
+	require.NoError(t, err)
+	require.Len(t, effects, 1)
+	require.True(t, effects[0].Open())
+	w.requireJournal(run)
+	w.requireReplay(address)
 }
 
 // A kill in the middle of the tool's own transaction leaves nothing of it.

@@ -24,6 +24,7 @@ type lab struct {
 	look     func(context.Context, text) (text, error)           // ReadOnly
 	glance   func(context.Context, text) (text, error)           // ReadOnly, quick
 	send     func(context.Context, tool.Key, text) (text, error) // Keyed
+	fire     func(context.Context, text) (text, error)           // Once
 	pay      func(context.Context, *sql.Tx, text) (text, error)  // Transactional
 	taken    func(*labState, text, text) error                   // Commit of look
 	gate     *tool.Gate[labState, text]                          // of pay
@@ -67,11 +68,13 @@ func (l lab) agent() *agent.Definition {
 	fill(&l.glance, echo)
 	fill(&l.send, echoKeyed)
 	fill(&l.pay, payment)
+	fill(&l.fire, echo)
 	fill(&l.taken, func(s *labState, _, r text) error { s.Seen = r.Text; return nil })
 	fill(&l.guard, func(agent.Situation[labState]) error { return nil })
 	look := tool.ReadOnly("look", l.look, l.taken)
 	glance := tool.ReadOnly("glance", l.glance, func(s *labState, _, r text) error { s.Seen = r.Text; return nil }).Quick()
 	send := tool.Keyed("send", l.send, func(s *labState, _, r text) error { s.Sent = r.Text; return nil })
+	fire := tool.Once("fire", l.fire, func(s *labState, _, r text) error { s.Sent = r.Text; return nil }).Within(time.Second, time.Hour)
 	pay := tool.Transactional("pay", l.db, l.pay, func(s *labState, _, r text) error { s.Paid = r.Text; return nil })
 	if l.keep != nil {
 		look.Keep(l.keep)
@@ -92,7 +95,7 @@ func (l lab) agent() *agent.Definition {
 		Init:  func(in labStart) (labState, error) { return labState{Name: in.Name}, nil },
 		Tools: []agent.Tool[labState]{pay},
 		Phases: []agent.Phase[labState]{
-			{Name: "work", Tools: []agent.Tool[labState]{look, glance, send, pay}, Moves: []agent.Move[labState]{{To: "end", When: l.guard}},
+			{Name: "work", Tools: []agent.Tool[labState]{look, glance, send, fire, pay}, Moves: []agent.Move[labState]{{To: "end", When: l.guard}},
 				Enter: func(agent.Situation[labState]) (calls []agent.Call) {
 					for _, t := range l.opening {
 						calls = append(calls, pay.With(text{t}))

@@ -153,7 +153,7 @@ func (l *loop) ordinary(ctx workflow.Context, task agent.Task, info agent.ToolIn
 		attempt = tool.ReadAttempts*(info.Timeout+3*time.Second) + tool.Overhead
 	}
 	deadline := max(info.Deadline, attempt)
-	if info.Effect == agent.Reconcilable { // there is always time to ask after an attempt that died
+	if info.Effect == agent.Reconcilable || info.Effect == agent.Once { // there is always time to hear of an attempt that died
 		deadline = max(deadline, 2*attempt+tool.Grace)
 	}
 	in := signals.ToolInput{Ride: ride, Task: task}
