@@ -53,6 +53,14 @@ func (r sent) print(w io.Writer) error {
 	return p.err
 }
 
+// seen is the last event that the caller has been told of.
+func (r sent) seen() int64 {
+	if r.Now != nil {
+		return max(r.Receipt.Seq, r.Now.Seq)
+	}
+	return r.Receipt.Seq
+}
+
 // sending makes a command that sends something to one run.
 func (a *app) sending(cmd *cobra.Command, do func(ctx context.Context, s *session, address string, rest []string, c *caller) (agent.Receipt, error)) *cobra.Command {
 	output, who, wait := outputFlag(cmd), callerFlags(cmd), waitFlag(cmd)
@@ -70,6 +78,7 @@ func (a *app) sending(cmd *cobra.Command, do func(ctx context.Context, s *sessio
 				return err
 			}
 		}
+		s.recorded(ctx, address, r.seen())
 		return a.show(output, r, r.print)
 	})
 	return cmd
@@ -141,6 +150,7 @@ func (a *app) runStartCommand() *cobra.Command {
 			if r.Now, err = s.settled(ctx, address, 0, wait); err != nil {
 				return err
 			}
+			s.recorded(ctx, address, r.Now.Seq)
 		}
 		return a.show(output, r, r.print)
 	})

@@ -81,6 +81,9 @@ func (s *session) resume(ctx context.Context, addresses []string, in starter.Res
 	for _, address := range addresses {
 		r := starter.Resumed{Address: address}
 		r.Receipt, r.Err = s.starter.Resume(ctx, address, signals.Resume{ID: in.ID, Principal: in.Principal, Reason: in.Note})
+		if r.Err == nil {
+			s.recorded(ctx, address, r.Receipt.Seq)
+		}
 		found = append(found, r)
 	}
 	return found

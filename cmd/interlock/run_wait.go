@@ -10,6 +10,7 @@ import (
 
 	"interlock/agent"
 	"interlock/signals"
+	"interlock/store"
 )
 
 // waiting is a --wait: how long.
@@ -27,6 +28,32 @@ func (w *waiting) set() bool { return w.limit > 0 }
 // waitRound is how long one wait for news takes; then the run is looked at
 // again, since it can come to rest without any.
 const waitRound = 5 * time.Second
+
+// recordedFor is how long a command waits for the store to hold what it did.
+const recordedFor = 2 * time.Second
+
+// recorded waits for the store to hold event seq, so that the next command, which
+// reads the store, sees what this one did. That it takes longer is no error: the
+// run has taken it in.
+func (s *session) recorded(ctx context.Context, address string, seq int64) {
+	if s.store == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, recordedFor)
+	defer cancel()
+	tenant, _, _, _ := signals.SplitAddress(address)
+	for {
+		row, err := s.store.RunRow(ctx, store.Chain{Tenant: tenant, Address: address})
+		if err == nil && row.Seq >= seq || agent.ErrorCode(err) == agent.CodeInvalid {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
 
 // settled waits until the run has taken in event seq and, after it, waits for
 // somebody or has ended. When the time is up it says what holds the run up.

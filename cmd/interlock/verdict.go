@@ -85,6 +85,7 @@ func (a *app) decide(ctx context.Context, s *session, address string, v signals.
 			return err
 		}
 	}
+	s.recorded(ctx, address, r.seen())
 	return a.show(output, r, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s of gate %s by %s: ", v.Verdict, v.Gate, inline(principal(&v.Principal, false)))
 		if err != nil {
