@@ -70,6 +70,11 @@ func (a *Activities) ride(ctx context.Context, r signals.Ride, commit func(conte
 		return signals.Carried{}, appendError(err)
 	}
 	out := signals.Carried{Acked: r.Batch.Last()}
+	for _, x := range r.Resolved {
+		if err := a.resolve(ctx, x, ref); err != nil {
+			return out, err
+		}
+	}
 	for _, task := range r.Lookups {
 		runner, _, err := a.runner(task)
 		if err != nil {
@@ -84,6 +89,30 @@ func (a *Activities) ride(ctx context.Context, r signals.Ride, commit func(conte
 		}
 	}
 	return out, nil
+}
+
+// resolve tells the ledger what a person has found out. What the ledger holds
+// otherwise stays: an attempt has settled it meanwhile, and knew better.
+func (a *Activities) resolve(ctx context.Context, x signals.Resolved, ref store.RunRef) error {
+	err := a.ports(ref).Ledger.Settle(ctx, x.Task, tool.Settlement{Refused: x.Refused, Result: tool.Result{JSON: x.Result}})
+	switch agent.ErrorCode(err) {
+	case agent.CodeConflict:
+		a.log().Warn("an operator's word differs from the ledger, which stays", "address", ref.Address, "step", x.Task.Step, "error", err)
+		return nil
+	case agent.CodeNotFound: // a Transactional tool's row is in its own database
+		return nil
+	}
+	if err != nil {
+		return failed(signals.ErrStore, fmt.Sprintf("settlement of step %s: %v", x.Task.Step, err))
+	}
+	return nil
+}
+
+func (a *Activities) log() *slog.Logger {
+	if a.Log != nil {
+		return a.Log
+	}
+	return slog.Default()
 }
 
 // appendError gives each refusal of the journal its type. A divergence is

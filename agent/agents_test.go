@@ -120,12 +120,13 @@ func deskAgent() *agent.Definition {
 			}
 			return a.Amount.Minor > 10
 		}})
+	shot := tool.Once("shot", none[mail, sent], func(s *box, _ mail, m sent) error { s.ReceiptID = m.ID; return nil })
 	spoil := tool.ReadOnly("spoil", none[mail, sent], func(s *box, _ mail, m sent) error { s.Note = m.ID; return nil })
 	return agent.Define(agent.Spec[start, box]{
 		Name: "desk", Version: 1, Instructions: "Work.",
 		Init: func(in start) (box, error) { return box{CustomerID: in.CustomerID, Secret: in.CustomerID}, nil },
 		Phases: []agent.Phase[box]{
-			{Name: "work", Tools: []agent.Tool[box]{find, charge, ping, risky, spoil},
+			{Name: "work", Tools: []agent.Tool[box]{find, charge, ping, risky, shot, spoil},
 				Moves: []agent.Move[box]{
 					{To: "close", Gate: &agent.MoveGate[box]{Roles: []string{"boss"}, Reads: []string{"note"}}},
 					{To: "spin_a"}, {To: "end"}}},

@@ -162,6 +162,6 @@ func applyTrimmed(r *Run, _ Event, d TrimmedData) {
 		before := len(r.Steps)
 		r.Steps = slices.DeleteFunc(r.Steps, func(s Step) bool { return s.Turn <= last && !s.Status.Open() })
 		r.Trimmed.Steps += before - len(r.Steps)
-		r.Gates = slices.DeleteFunc(r.Gates, func(g Gate) bool { return g.Status != GateOpen && r.step(g.ID) == nil })
+		r.Gates = slices.DeleteFunc(r.Gates, func(g Gate) bool { return g.Status != GateOpen && r.step(g.StepID()) == nil })
 	}
 }

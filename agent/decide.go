@@ -160,6 +160,8 @@ func (m *Machine) cancel(in CancelRun) Receipt {
 		switch {
 		case s.Status == StepWaiting:
 			m.closeStep(s.ID, GateVoid, StepCancelled, "the run was cancelled")
+		case s.Status == StepInDoubt:
+			m.closeDoubt(s.ID, "the run was cancelled")
 		case s.Status == StepRunning && m.def.tools[s.Tool].effect == ReadOnly:
 			m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepAbandoned, Reason: "the run was cancelled"})
 		}

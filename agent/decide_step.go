@@ -11,24 +11,31 @@ func (m *Machine) stepFinished(in StepFinished) {
 	if s == nil || s.Status != StepRunning {
 		return
 	}
-	m.finish(s, in.Result, in.Whole, in.Unkept, "", in.ActiveMS)
+	m.finish(s, StepDoneData{Result: in.Result, Whole: in.Whole, ActiveMS: in.ActiveMS}, in.Unkept)
 }
 
 // effectStands settles a step whose effect happened in an earlier branch: its
 // gate has nothing to decide.
 func (m *Machine) effectStands(in EffectStands) {
 	s := m.run.step(in.Step)
+	if s != nil && s.Status == StepInDoubt {
+		m.closeDoubt(s.ID, "the ledger has learnt that it happened")
+		m.finish(s, StepDoneData{Result: in.Result, Whole: in.Whole, Stood: true, Reason: "it was recorded after all"}, in.Unkept)
+		return
+	}
 	if s == nil || s.Status != StepWaiting {
 		return
 	}
 	m.emit(EventGateClosed, s.ID, GateClosedData{Gate: s.ID, Status: GateVoid, Reason: "it has happened already, before the run was reset"})
-	m.finish(s, in.Result, in.Whole, in.Unkept, "it had happened before the run was reset", 0)
+	m.finish(s, StepDoneData{Result: in.Result, Whole: in.Whole, Stood: true, Reason: "it had happened before the run was reset"}, in.Unkept)
 }
 
-func (m *Machine) finish(s *Step, result JSON, whole *Blob, unkept string, stood string, activeMS int64) {
+// finish settles a step that happened, and takes its result into the state.
+func (m *Machine) finish(s *Step, d StepDoneData, unkept string) {
 	id, t := s.ID, m.def.tools[s.Tool]
-	state, err := m.committed(s, result, unkept)
-	m.emit(EventStepDone, id, StepDoneData{Result: result, ActiveMS: activeMS, Whole: whole, Stood: stood != "", Reason: stood, Uncommitted: err != nil})
+	state, err := m.committed(s, d.Result, unkept)
+	d.Uncommitted = err != nil
+	m.emit(EventStepDone, id, d)
 	if err != nil {
 		m.emit(EventCommitRefused, id, CommitRefusedData{Reason: clip(err.Error(), reasonLimit)})
 		return
@@ -92,8 +99,13 @@ func (m *Machine) fits(state JSON) error {
 
 // stepEnded takes any other end of a running step.
 func (m *Machine) stepEnded(id string, d StepSettledData) {
-	if s := m.run.step(id); s != nil && s.Status == StepRunning {
-		m.emit(EventStepSettled, id, d)
+	s := m.run.step(id)
+	if s == nil || s.Status != StepRunning {
+		return
+	}
+	m.emit(EventStepSettled, id, d)
+	if d.Status == StepInDoubt && m.run.Cancel == nil {
+		m.doubt(s)
 	}
 }
 

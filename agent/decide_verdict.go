@@ -22,6 +22,11 @@ func (m *Machine) verdict(v Verdict) Receipt {
 		e := m.emit(EventVerdict, v.Gate, VerdictData{Verdict: v, Judgement: "void", Reason: why, Body: body})
 		return Receipt{Status: Voided, Seq: e.Seq, Reason: why, Gate: m.gateOutcome(v.Gate)}
 	}
+	result, err := m.checkedResult(m.run.gate(v.Gate), v)
+	if err != nil {
+		return refused(CodeInvalid, "%v", err)
+	}
+	v.Result = result
 	if m.run.Owed > 0 || m.run.Status == RunPaused {
 		reason := "it arrived while the run had something unanswered, and is judged right after"
 		if m.run.Status == RunPaused {
@@ -36,7 +41,7 @@ func (m *Machine) verdict(v Verdict) Receipt {
 
 // body tells a repeat from another verdict under the same id.
 func (v Verdict) body() string {
-	return digest([]any{"verdict", clean(v.Gate), clean(v.Digest), clean(string(v.Verdict)), clean(v.Reason)})
+	return digest(append([]any{"verdict", clean(v.Gate), clean(v.Digest), clean(string(v.Verdict)), clean(v.Reason)}, v.resolution()...))
 }
 
 // CheckVerdict says whether a verdict is one at all. Anything but a known word
@@ -45,8 +50,12 @@ func CheckVerdict(v Verdict) error {
 	switch {
 	case v.Gate == "" || v.Digest == "" || len(v.Gate)+len(v.Digest) > idLimit || clean(v.Gate+v.Digest) != v.Gate+v.Digest:
 		return Errorf(CodeInvalid, "a verdict names its gate and the digest that the gate was shown with")
-	case v.Verdict != Approve && v.Verdict != Reject:
-		return Errorf(CodeInvalid, "verdict %q is neither %s nor %s: the gate stays open", v.Verdict, Approve, Reject)
+	case v.Verdict != Approve && v.Verdict != Reject && !v.resolves():
+		return Errorf(CodeInvalid, "verdict %q is neither %s nor %s, nor, of a step in doubt, %s or %s: the gate stays open", v.Verdict, Approve, Reject, Happened, DidNotHappen)
+	case !v.resolves() && (len(v.Result) > 0 || v.Again):
+		return Errorf(CodeInvalid, "only a verdict on a step in doubt has a result or again")
+	case v.resolves() && checkResolution(v) != nil:
+		return checkResolution(v)
 	case v.Verdict == Reject && strings.TrimSpace(v.Reason) == "":
 		return Errorf(CodeInvalid, "a reject needs a reason: the model and the user are told")
 	case len(v.Reason) > reasonLimit:
@@ -74,6 +83,11 @@ func (m *Machine) voids(v Verdict) string {
 			why += " at " + stamp(*g.ClosedAt)
 		}
 		return why
+	case (g.Kind == KindDoubt) != v.resolves():
+		if g.Kind == KindDoubt {
+			return "gate " + g.ID + " asks whether step " + g.Step + " happened: answer " + string(Happened) + " or " + string(DidNotHappen)
+		}
+		return "gate " + g.ID + " asks for " + string(Approve) + " or " + string(Reject)
 	case g.Digest != v.Digest:
 		return "the digest is not that of gate " + g.ID + " as it stands: look at the gate again"
 	case g.ExpiresAt != nil && !v.At.Before(*g.ExpiresAt):
@@ -91,6 +105,10 @@ func (m *Machine) take(v Verdict, body string) int64 {
 	e := m.emit(EventVerdict, v.Gate, VerdictData{Verdict: v, Judgement: "valid", Body: body})
 	g := *m.run.gate(v.Gate)
 	closed := GateClosedData{Gate: g.ID, Status: GateApproved, Verdict: v.Verdict, By: &v.Principal, Reason: v.Reason, Verified: v.Verified}
+	if g.Kind == KindDoubt {
+		m.resolve(v, g, closed)
+		return e.Seq
+	}
 	if v.Verdict == Reject {
 		closed.Status = GateRejected
 		m.emit(EventGateClosed, g.ID, closed)

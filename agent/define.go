@@ -22,7 +22,13 @@ type Spec[In, S any] struct {
 	Tools  []Tool[S]
 	Budget Budget // zero fields take the defaults
 	Limits Limits // zero fields take the defaults
+	// Operators are the roles that may say what became of a step in doubt; none:
+	// [DefaultOperator].
+	Operators []string
 }
+
+// DefaultOperator is the role of operators where a definition names none.
+const DefaultOperator = "operator"
 
 // Phase is a position in the agent's state machine.
 type Phase[S any] struct {
@@ -65,6 +71,7 @@ type Definition struct {
 	Instructions string
 
 	limits      Limits
+	operators   []string
 	fields      []Field
 	phases      []*phaseDef
 	tools       map[string]*toolDef
@@ -108,6 +115,8 @@ type toolDef struct {
 	verifies          []string
 	args              *schema
 	argsType          reflect.Type
+	result            *schema // nil where its type has none
+	resultType        reflect.Type
 	gate              *gateDef
 	commit            func(state, args, result JSON) (JSON, error)
 	source            any
@@ -117,7 +126,10 @@ type toolDef struct {
 // [Definition.Err]: a worker refuses a definition that has any.
 func Define[In, S any](spec Spec[In, S]) *Definition {
 	d := &Definition{Name: spec.Name, Version: spec.Version, Instructions: spec.Instructions, tools: map[string]*toolDef{},
-		limits: spec.Limits.withDefaults(spec.Budget)}
+		limits: spec.Limits.withDefaults(spec.Budget), operators: spec.Operators}
+	if len(d.operators) == 0 {
+		d.operators = []string{DefaultOperator}
+	}
 	c := &checker{def: d}
 	c.header(spec.Init == nil)
 	before := len(d.mistakes)
@@ -228,7 +240,8 @@ func addTool[S any](c *checker, t Tool[S], where string) string {
 		return spec.Name
 	}
 	d := &toolDef{name: spec.Name, doc: spec.Doc, effect: spec.Effect, quick: spec.Quick, repeatable: spec.Repeatable,
-		timeout: spec.Timeout, deadline: spec.Deadline, verifies: spec.Verifies, argsType: spec.Args, source: spec.Source}
+		timeout: spec.Timeout, deadline: spec.Deadline, verifies: spec.Verifies, argsType: spec.Args, resultType: spec.Result, source: spec.Source}
+	d.result, _ = schemaOf(spec.Result)
 	d.commit = func(state, args, result JSON) (JSON, error) {
 		var s S
 		if err := json.Unmarshal(state, &s); err != nil {

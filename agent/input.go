@@ -201,6 +201,13 @@ type OpenGate struct {
 	Lookup    *Task
 }
 
+// Resolve settles an effect as a person found out, in the ledger.
+type Resolve struct {
+	Task    Task
+	Refused string // why it did not happen; "" when it happened
+	Result  JSON
+}
+
 // CloseGate stops the gate's timer.
 type CloseGate struct{ Gate string }
 
@@ -217,6 +224,7 @@ func (RunStep) command()     {}
 func (CancelStep) command()  {}
 func (OpenGate) command()    {}
 func (CloseGate) command()   {}
+func (Resolve) command()     {}
 func (Record) command()      {}
 func (Finish) command()      {}
 

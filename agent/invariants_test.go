@@ -73,15 +73,17 @@ func (w *watcher) event(e agent.Event) {
 			}
 		}
 	case agent.EventGateOpened:
-		w.gates[e.Step] = data[agent.GateOpenedData](e).Gate
+		g := data[agent.GateOpenedData](e).Gate
+		w.gates[g.ID] = g
 	case agent.EventGateClosed:
+		d := data[agent.GateClosedData](e)
 		// A gate is decided once. Mutation: judgeKept takes without voids.
-		if w.closed[e.Step] {
-			w.t.Fatalf("gate %s closes again", e.Step)
+		if w.closed[d.Gate] {
+			w.t.Fatalf("gate %s closes again", d.Gate)
 		}
-		w.closed[e.Step] = true
-		if data[agent.GateClosedData](e).Status == agent.GateRejected {
-			w.rulings = append(w.rulings, w.gates[e.Step])
+		w.closed[d.Gate] = true
+		if d.Status == agent.GateRejected {
+			w.rulings = append(w.rulings, w.gates[d.Gate])
 		}
 	}
 }

@@ -214,7 +214,11 @@ func (m *Machine) react(e Event) {
 		}
 	case EventGateOpened:
 		m.visible = true
-		m.openGate(e.Step)
+		if d, _ := decodeData[GateOpenedData](e); d.Gate.Kind == KindDoubt {
+			m.askLedger(d.Gate.ID, e.Step)
+		} else {
+			m.openGate(e.Step)
+		}
 	case EventGateClosed:
 		m.visible = true
 		m.command(CloseGate{Gate: e.Step})
@@ -243,6 +247,14 @@ func (m *Machine) openGate(id string) {
 	}
 	if open.ExpiresAt != nil || open.Lookup != nil {
 		m.command(open)
+	}
+}
+
+// askLedger asks once more whether a step in doubt has been recorded meanwhile.
+func (m *Machine) askLedger(gate, step string) {
+	if s := m.run.step(step); s.Key != "" {
+		t := m.task(s)
+		m.command(OpenGate{Gate: gate, Lookup: &t})
 	}
 }
 

@@ -138,7 +138,9 @@ func (w *watcher) run(t agent.Task) {
 		case agent.EventGateOpened:
 			var d agent.GateOpenedData
 			must(json.Unmarshal(e.Data, &d))
-			gate = &d.Gate
+			if d.Gate.Kind != agent.KindDoubt {
+				gate = &d.Gate
+			}
 		case agent.EventVerdict:
 			var d agent.VerdictData
 			must(json.Unmarshal(e.Data, &d))
@@ -220,6 +222,7 @@ var someArgs = map[string][]string{
 	"charge":             {`{"order_id":"77","amount":{"minor":5,"currency":"EUR"}}`, `{"order_id":"78","amount":{"minor":5,"currency":"EUR"}}`},
 	"risky":              {`{"order_id":"77","amount":{"minor":50,"currency":"EUR"}}`, `{"order_id":"77","amount":{"minor":1,"currency":"EUR"}}`},
 	"ping":               {`{"refund_id":"a"}`},
+	"shot":               {`{"refund_id":"a"}`, `{"refund_id":"b"}`},
 	"spoil":              {`{"refund_id":"a"}`},
 	"unknown":            {`{}`},
 }
@@ -372,6 +375,15 @@ func (w *watcher) randomVerdict(id string, who agent.Principal) {
 	g := gates[rapid.IntRange(0, len(gates)-1).Draw(w.t, "gate")]
 	v := agent.Verdict{ID: id, Gate: g.ID, Digest: g.Digest, Principal: who, Reason: "so",
 		Verdict: rapid.SampledFrom([]agent.VerdictValue{agent.Approve, agent.Approve, agent.Reject, "yes", ""}).Draw(w.t, "verdict")}
+	if g.Kind == agent.KindDoubt && rapid.IntRange(0, 4).Draw(w.t, "found out") > 0 {
+		v.Verdict = rapid.SampledFrom([]agent.VerdictValue{agent.Happened, agent.DidNotHappen}).Draw(w.t, "resolution")
+		v.Principal.Roles = append(slices.Clone(v.Principal.Roles), agent.DefaultOperator)
+		if v.Verdict == agent.Happened {
+			v.Result = agent.JSON(`{"id":"found"}`)
+		} else {
+			v.Again = rapid.Bool().Draw(w.t, "again")
+		}
+	}
 	if rapid.IntRange(0, 4).Draw(w.t, "stale") == 0 {
 		v.Digest = "0123"
 	}

@@ -14,7 +14,7 @@ func (m *Machine) view() View {
 		State: m.shownState(r.State), Provenance: m.shownProvenance(), Facts: r.Facts, Rulings: m.shownRulings(),
 		Earlier: r.Trimmed, Left: m.left()}
 	for _, g := range r.Gates {
-		if g.Status == GateOpen {
+		if g.Status == GateOpen && g.Kind != KindDoubt {
 			v.Waiting = append(v.Waiting, ViewGate{ID: g.ID, Tool: g.Tool, Title: g.Title, Roles: g.Roles, ExpiresAt: g.ExpiresAt})
 		}
 	}

@@ -70,6 +70,8 @@ const (
 	KindTool StepKind = "tool"
 	KindMove StepKind = "move" // a move that has a gate
 	KindAsk  StepKind = "ask"  // a question to the run's user
+	// KindDoubt is of gates only: did the step happen?
+	KindDoubt StepKind = "doubt"
 )
 
 // Run is one execution of an agent, whole: what [Reduce] makes of its events.
@@ -312,9 +314,11 @@ type Blob struct {
 	Bytes int    `json:"bytes"`
 }
 
-// Gate is a point at which a person must decide. Its id is its step's.
+// Gate is a point at which a person must decide. Its id is its step's, but for
+// one that asks whether a step happened: that has an id of its own.
 type Gate struct {
 	ID        string          `json:"id"`
+	Step      string          `json:"step,omitempty"` // where it is not ID
 	Kind      StepKind        `json:"kind"`
 	Tool      string          `json:"tool"`
 	Args      JSON            `json:"args"`
@@ -335,12 +339,23 @@ type Gate struct {
 	ClosedAt  *time.Time      `json:"closed_at,omitempty"`
 }
 
+// StepID is the id of the gate's step.
+func (g Gate) StepID() string {
+	if g.Step != "" {
+		return g.Step
+	}
+	return g.ID
+}
+
 // VerdictValue is what a person can decide. Persisted; never rename.
 type VerdictValue string
 
 const (
 	Approve VerdictValue = "approve"
 	Reject  VerdictValue = "reject"
+	// Of a step in doubt, by an operator who has found out.
+	Happened     VerdictValue = "happened"
+	DidNotHappen VerdictValue = "did_not_happen"
 )
 
 // Verdict is what a person decided, of one gate as it was shown.
@@ -350,6 +365,8 @@ type Verdict struct {
 	Digest    string       `json:"digest"` // of the gate as shown
 	Verdict   VerdictValue `json:"verdict"`
 	Reason    string       `json:"reason,omitempty"`
+	Result    JSON         `json:"result,omitempty"` // happened: what the tool would have answered
+	Again     bool         `json:"again,omitempty"`  // did_not_happen: run it again
 	Principal Principal    `json:"principal"`
 	Verified  bool         `json:"verified"`
 	At        time.Time    `json:"at"` // of its arrival

@@ -167,7 +167,11 @@ func (d *driver) do(lines []string) string {
 	case "stands":
 		return d.step(agent.EffectStands{Step: arg(0), Result: agent.JSON(after(1))})
 	case "verdict":
-		v := agent.Verdict{ID: id, Gate: arg(0), Verdict: agent.VerdictValue(arg(1)), Reason: kv["reason"], Principal: who, Digest: kv["digest"]}
+		v := agent.Verdict{ID: id, Gate: arg(0), Verdict: agent.VerdictValue(arg(1)), Reason: kv["reason"], Principal: who, Digest: kv["digest"],
+			Again: kv["again"] == "true"}
+		if len(lines) > 1 {
+			v.Result = agent.JSON(strings.TrimSpace(lines[1]))
+		}
 		for _, g := range d.m.Run().Gates {
 			if g.ID == v.Gate && v.Digest == "" {
 				v.Digest = g.Digest
@@ -344,6 +348,11 @@ func show(c agent.Command) string {
 			s += ", does its effect stand?"
 		}
 		return s
+	case agent.Resolve:
+		if c.Refused != "" {
+			return "tell the ledger of " + c.Task.Step + ": " + c.Refused
+		}
+		return "tell the ledger of " + c.Task.Step + ": it happened, " + c.Result.String()
 	case agent.CloseGate:
 		return "gate " + c.Gate + " closes"
 	case agent.Record:

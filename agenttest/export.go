@@ -104,8 +104,9 @@ func (x *journal) isCause(e agent.Event) bool {
 	case agent.EventStepResumed:
 		x.running[e.Step] = true
 	case agent.EventStepDone:
+		ran := x.running[e.Step]
 		x.running[e.Step] = false
-		return true
+		return ran || dataOf[agent.StepDoneData](e).Stood // else a person said that it happened
 	case agent.EventStepSettled:
 		ran := x.running[e.Step]
 		x.running[e.Step] = false

@@ -40,7 +40,7 @@ func (x *journal) line(g group, e agent.Event) (l *lineOf, calls string, err err
 		l, err = settledLine(e)
 	case agent.EventVerdict:
 		v := dataOf[agent.VerdictData](e).Verdict
-		l = newLine("verdict", word(v.Gate), word(string(v.Verdict))).opt("reason", v.Reason).opt("id", v.ID).who(v.Principal)
+		l = newLine("verdict", word(v.Gate), word(string(v.Verdict))).opt("reason", v.Reason).opt("result", string(v.Result)).opt("again", trueOr(v.Again)).opt("id", v.ID).who(v.Principal)
 		if v.Digest != x.digests[v.Gate] {
 			l.opt("digest", v.Digest)
 		}
@@ -201,4 +201,11 @@ func (x *journal) amended(g group, names []string) (agent.JSON, error) {
 		}
 	}
 	return agent.Encode(fields)
+}
+
+func trueOr(b bool) string {
+	if b {
+		return "true"
+	}
+	return ""
 }

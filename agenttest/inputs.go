@@ -140,10 +140,13 @@ func withCalls(in agent.Proposed, lines []string) (agent.Input, error) {
 
 func (p *player) verdictInput(w words) (agent.Input, error) {
 	v := agent.Verdict{ID: p.id(w), Gate: w.text(0), Verdict: agent.VerdictValue(w.text(1)), Reason: w.optionOr("reason", ""),
-		Principal: p.who(w, "reviewer"), Digest: w.optionOr("digest", ""), Verified: w.optionOr("verified", "") == "true"}
+		Principal: p.who(w, "reviewer"), Digest: w.optionOr("digest", ""), Verified: w.optionOr("verified", "") == "true",
+		Result: agent.JSON(w.optionOr("result", "")), Again: w.optionOr("again", "") == "true"}
 	for _, e := range p.run.events { // the run may hold the gate no more
-		if e.Type == agent.EventGateOpened && e.Step == v.Gate && v.Digest == "" {
-			v.Digest = dataOf[agent.GateOpenedData](e).Gate.Digest
+		if e.Type == agent.EventGateOpened && v.Digest == "" {
+			if g := dataOf[agent.GateOpenedData](e).Gate; g.ID == v.Gate {
+				v.Digest = g.Digest
+			}
 		}
 	}
 	return agent.VerdictGiven{Verdict: v}, nil

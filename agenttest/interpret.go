@@ -3,6 +3,7 @@ package agenttest
 import (
 	"interlock/agent"
 	"interlock/llm"
+	"interlock/tool"
 )
 
 // entry is an input on its way to the machine, with its sender's receipt.
@@ -55,8 +56,13 @@ func (r *Run) take(e *entry) {
 	e.receipt = receipt
 	// Gates first: whatever activity comes next asks about their effects.
 	for _, c := range commands {
-		if open, ok := c.(agent.OpenGate); ok && open.Lookup != nil {
-			r.lookups = append(r.lookups, *open.Lookup)
+		switch c := c.(type) {
+		case agent.OpenGate:
+			if c.Lookup != nil {
+				r.lookups = append(r.lookups, *c.Lookup)
+			}
+		case agent.Resolve:
+			r.resolve(c)
 		}
 	}
 	for _, c := range commands {
@@ -87,10 +93,19 @@ func (r *Run) launch(c agent.Command) {
 	case agent.Record:
 		standing, _ := r.ride()
 		r.carried(standing)
-	case agent.Finish:
+	case agent.Finish, agent.Resolve:
 	default:
 		r.t.Fatalf("agenttest: unknown command %T", c)
 	}
+}
+
+// resolve settles an effect as a person found out. What the ledger holds otherwise
+// stays, as it does in a run.
+func (r *Run) resolve(c agent.Resolve) {
+	if row, _ := r.ledger.Row(r.t.Context(), c.Task); row == nil || row.Settled != nil {
+		return
+	}
+	_ = r.ledger.Settle(r.t.Context(), c.Task, tool.Settlement{Refused: c.Refused, Result: tool.Result{JSON: c.Result}})
 }
 
 // ride is what an activity finds out that carries the look-ups.

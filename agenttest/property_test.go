@@ -48,7 +48,7 @@ func act(t *rapid.T, run *agenttest.Run) {
 			return
 		}
 	}
-	kim := agent.Principal{Subject: "kim", Roles: []string{rapid.SampledFrom([]string{"refunds", "support"}).Draw(t, "role")}}
+	kim := agent.Principal{Subject: "kim", Roles: []string{rapid.SampledFrom([]string{"refunds", "support", agent.DefaultOperator}).Draw(t, "role")}}
 	switch rapid.IntRange(0, 8).Draw(t, "act") {
 	case 0, 1, 2:
 		run.Says(rapid.SampledFrom([]string{"yes", "1042", "1043, please", "\u00e4 <\"'>\n\n----\nstate"}).Draw(t, "text"))
@@ -62,8 +62,15 @@ func act(t *rapid.T, run *agenttest.Run) {
 		run.Amend(map[string]any{"order_id": rapid.SampledFrom([]string{"1042", "1043", ""}).Draw(t, "amended")})
 	case 7, 8:
 		if n := len(r.Gates); n > 0 {
-			run.Decide(agent.Verdict{Gate: rapid.SampledFrom(r.Gates).Draw(t, "gate").ID, Principal: kim, Reason: "so",
-				Verdict: rapid.SampledFrom([]agent.VerdictValue{agent.Approve, agent.Reject}).Draw(t, "verdict")})
+			v := agent.Verdict{Gate: rapid.SampledFrom(r.Gates).Draw(t, "gate").ID, Principal: kim, Reason: "so",
+				Verdict: rapid.SampledFrom([]agent.VerdictValue{agent.Approve, agent.Reject, agent.Happened, agent.DidNotHappen}).Draw(t, "verdict")}
+			switch v.Verdict {
+			case agent.Happened:
+				v.Result = agent.JSON(`{"id":"found"}`)
+			case agent.DidNotHappen:
+				v.Again = rapid.Bool().Draw(t, "again")
+			}
+			run.Decide(v)
 		}
 	}
 }

@@ -59,7 +59,8 @@ func init() {
 //	refused STEP "reason"           it did not happen and never will
 //	unknown STEP "reason"           nobody knows
 //	stopped STEP                    it was let go
-//	verdict GATE approve|reject     reason=, digest=
+//	verdict GATE approve|reject     reason=, digest=; of a step in doubt happened|did_not_happen,
+//	                                reason=, result=, again=true
 //	amend {fields}                  reason=
 //	pause, resume, cancel           reason=
 //	pass                            time passes: at=

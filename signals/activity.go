@@ -37,6 +37,16 @@ type Ride struct {
 	// Lookups are steps that wait at gates which this batch opens: does their
 	// effect stand already?
 	Lookups []agent.Task `json:"lookups,omitempty"`
+	// Resolved are effects of which a person has said what became of them. They
+	// are settled before anything else runs; again is harmless.
+	Resolved []Resolved `json:"resolved,omitempty"`
+}
+
+// Resolved is one effect that was in doubt.
+type Resolved struct {
+	Task    agent.Task `json:"task"`
+	Refused string     `json:"refused,omitempty"` // why it did not happen; "" when it happened
+	Result  agent.JSON `json:"result,omitempty"`
 }
 
 // Carried is what came of a ride.

@@ -88,8 +88,10 @@ type Verdict struct {
 	ID        string             `json:"id"`
 	Gate      string             `json:"gate"`
 	Digest    string             `json:"digest"`
-	Verdict   agent.VerdictValue `json:"verdict"` // approve or reject
+	Verdict   agent.VerdictValue `json:"verdict"` // approve or reject; of a step in doubt, happened or did_not_happen
 	Reason    string             `json:"reason,omitempty"`
+	Result    agent.JSON         `json:"result,omitempty"` // happened: as the tool would have answered
+	Again     bool               `json:"again,omitempty"`  // did_not_happen: run it again
 	Principal agent.Principal    `json:"principal"`
 	TraceID   string             `json:"trace_id,omitempty"`
 }

@@ -182,7 +182,12 @@ func (l *look) inDoubt() (finding, bool) {
 		return finding{}, false
 	}
 	s := l.run.Steps[i]
-	f := finding{fmt.Sprintf("nobody knows whether step %s (%s) happened: %s", s.ID, s.Tool, brief(s.Reason)), "find out; the run itself can only be cancelled: interlock run cancel " + l.address}
+	f := finding{fmt.Sprintf("nobody knows whether step %s (%s) happened: %s", s.ID, s.Tool, brief(s.Reason)), "find out, and interlock run cancel " + l.address}
+	for _, g := range l.gates {
+		if g.Kind == agent.KindDoubt && g.Step == s.ID {
+			f.next = "interlock gate show " + l.address + " " + g.ID
+		}
+	}
 	if more := len(l.steps(agent.StepInDoubt)) - 1; more > 0 {
 		f.sentence += fmt.Sprintf("; and %d more", more)
 	}

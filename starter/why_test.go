@@ -141,7 +141,7 @@ func TestWhy(t *testing.T) {
 		"at work": {situation{journal: talking(), polled: time.Now(), pending: []*workflow.PendingActivityInfo{{ActivityType: &common.ActivityType{Name: "CallModel"}, Attempt: 1, State: enums.PENDING_ACTIVITY_STATE_STARTED}}},
 			"is at work: CallModel (attempt 1 is under way)", "wait: interlock run watch " + address, 0},
 		"in doubt": {situation{journal: talking().step("1.1", agent.StepRunning).add(agent.EventStepSettled, "1.1", agent.StepSettledData{Status: agent.StepInDoubt, Reason: "the time was up"}).reply("Hm.")},
-			"nobody knows whether step 1.1 (pay) happened: the time was up", "find out; the run itself can only be cancelled: interlock run cancel " + address, 0},
+			"nobody knows whether step 1.1 (pay) happened: the time was up", "find out, and interlock run cancel " + address, 0},
 		"cancelling": {situation{journal: talking().step("1.1", agent.StepRunning).add(agent.EventCancelRequested, "", agent.CancelRequestedData{ID: "c", Principal: ann})},
 			"is being cancelled and waits for the end of step 1.1 (pay)", "wait: interlock run watch " + address, 0},
 		"ended":            {situation{journal: talking().completed(), status: enums.WORKFLOW_EXECUTION_STATUS_COMPLETED}, "has ended: completed at 2026-11-29T12:00:03Z", "interlock run get " + address, 0},

@@ -15,8 +15,9 @@ import (
 // continued is the second argument of a run's workflow: where the Temporal run
 // before it stopped. The first of a chain has none. Persisted in histories.
 type continued struct {
-	Snapshot agent.Snapshot `json:"snapshot"`
-	Lookups  []agent.Task   `json:"lookups,omitempty"`
+	Snapshot agent.Snapshot     `json:"snapshot"`
+	Lookups  []agent.Task       `json:"lookups,omitempty"`
+	Resolved []signals.Resolved `json:"resolved,omitempty"`
 }
 
 // due reports that the history is long enough for the run to go on in a new
@@ -46,7 +47,7 @@ func (l *loop) quiet(ctx workflow.Context) bool {
 // next ends this Temporal run and starts the one that goes on. Nothing may block
 // between the last look at the inbox and this: a signal would be lost.
 func (l *loop) next(ctx workflow.Context, start converter.RawValue) error {
-	c := continued{Snapshot: l.machine.Snapshot(), Lookups: l.lookups}
+	c := continued{Snapshot: l.machine.Snapshot(), Lookups: l.lookups, Resolved: l.resolved}
 	if _, err := agent.Encode(c); err != nil {
 		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("the run cannot be carried on: %v", err), signals.ErrInvalid, nil)
 	}
@@ -80,7 +81,7 @@ func (l *loop) reopen(ctx workflow.Context, agents *agent.Registry, raw converte
 	case err != nil:
 		return err
 	}
-	l.def, l.lookups = def, c.Lookups
+	l.def, l.lookups, l.resolved = def, c.Lookups, c.Resolved
 	l.inbox.first("", agent.SnapshotLoaded{Rules: rules, RunID: l.info.OriginalRunID})
 	return nil
 }

@@ -128,7 +128,7 @@ func cancelInput(c signals.Cancel) (agent.Input, string) {
 }
 
 func verdictInput(v signals.Verdict) (agent.Input, string) {
-	return agent.VerdictGiven{Verdict: agent.Verdict{ID: v.ID, Gate: v.Gate, Digest: v.Digest, Verdict: v.Verdict, Reason: v.Reason,
+	return agent.VerdictGiven{Verdict: agent.Verdict{ID: v.ID, Gate: v.Gate, Digest: v.Digest, Verdict: v.Verdict, Reason: v.Reason, Result: v.Result, Again: v.Again,
 		Principal: unverified(v.Principal)}}, v.TraceID
 }
 

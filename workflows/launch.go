@@ -86,11 +86,18 @@ func (l *loop) callModel(ctx workflow.Context, c agent.CallModel) {
 			l.inbox.push(agent.Proposed{Turn: turn, Text: a.Text, Calls: a.Calls, Finish: a.Finish, Model: a.Model,
 				Instructions: a.Instructions, Usage: a.Usage, Opaque: a.Opaque, ActiveMS: a.ActiveMS}, "")
 		case temporal.IsCanceledError(err) || l.fatal(err):
-			l.lookups = append(l.lookups, in.Lookups...)
+			l.unridden(in.Ride)
 		default:
 			l.inbox.push(agent.ProposalFailed{Turn: turn, Reason: rootMessage(err)}, "")
 		}
 	})
+}
+
+// unridden gives back what an activity carried beside events and may not have
+// brought: the next one carries it first. All of it is harmless again.
+func (l *loop) unridden(r signals.Ride) {
+	l.lookups = append(r.Lookups, l.lookups...)
+	l.resolved = append(r.Resolved, l.resolved...)
 }
 
 // outage is how long a provider may be down before the run pauses.
@@ -168,7 +175,7 @@ func (l *loop) ordinary(ctx workflow.Context, task agent.Task, info agent.ToolIn
 		l.finished(task, out.ToolResult)
 		return
 	}
-	l.lookups = append(l.lookups, in.Lookups...)
+	l.unridden(in.Ride)
 	if l.fatal(err) {
 		return
 	}
@@ -195,9 +202,8 @@ func (l *loop) untilTried(ctx workflow.Context, ride *signals.Ride, o workflow.A
 			again = forEver
 		}
 		if again && !timedOutItself(err) {
-			lookups := ride.Lookups
+			l.unridden(*ride)
 			*ride = l.ride()
-			ride.Lookups = append(lookups, ride.Lookups...)
 			continue
 		}
 		return err

@@ -21,14 +21,15 @@ type loop struct {
 	def     *agent.Definition
 	machine *agent.Machine
 
-	lookups []agent.Task // to be carried by the next activity
-	stops   map[string]workflow.CancelFunc
-	flying  int // activities whose result is still to come
-	records int // of them, those that only record
-	waiters int
-	closing bool // the history is long: the run is to be continued
-	ending  agent.RunStatus
-	failure error // ends the workflow: it must not go on
+	lookups  []agent.Task       // to be carried by the next activity
+	resolved []signals.Resolved // the same
+	stops    map[string]workflow.CancelFunc
+	flying   int // activities whose result is still to come
+	records  int // of them, those that only record
+	waiters  int
+	closing  bool // the history is long: the run is to be continued
+	ending   agent.RunStatus
+	failure  error // ends the workflow: it must not go on
 }
 
 func (l *loop) checkMessage(text string) error {
@@ -87,8 +88,13 @@ func (l *loop) take(ctx workflow.Context, e *entry) {
 	}
 	// Gates first: whatever activity comes next asks about their effects.
 	for _, c := range commands {
-		if open, ok := c.(agent.OpenGate); ok && open.Lookup != nil {
-			l.lookups = append(l.lookups, *open.Lookup)
+		switch c := c.(type) {
+		case agent.OpenGate:
+			if c.Lookup != nil {
+				l.lookups = append(l.lookups, *c.Lookup)
+			}
+		case agent.Resolve:
+			l.resolved = append(l.resolved, signals.Resolved{Task: c.Task, Refused: c.Refused, Result: c.Result})
 		}
 	}
 	l.close(ctx)
@@ -96,7 +102,7 @@ func (l *loop) take(ctx workflow.Context, e *entry) {
 	for _, c := range commands {
 		// A run that is about to be continued carries its events on: a record for
 		// each message of a steady stream would keep it from ever being quiet.
-		if _, record := c.(agent.Record); record && l.closing && !finishes && l.flying == l.records && len(l.lookups) == 0 {
+		if _, record := c.(agent.Record); record && l.closing && !finishes && l.flying == l.records && len(l.lookups)+len(l.resolved) == 0 {
 			continue
 		}
 		l.launch(ctx, c)
@@ -118,6 +124,8 @@ func (l *loop) launch(ctx workflow.Context, c agent.Command) {
 		l.startTimer(ctx, c)
 	case agent.CloseGate:
 		l.stop("gate " + c.Gate)
+	case agent.Resolve:
+		// Carried by the next activity.
 	case agent.Record:
 		l.record(ctx)
 	case agent.Finish:
@@ -163,8 +171,8 @@ func (l *loop) startTimer(ctx workflow.Context, g agent.OpenGate) {
 
 // ride is what the next activity carries.
 func (l *loop) ride() signals.Ride {
-	r := signals.Ride{FirstRunID: l.info.FirstRunID, Batch: l.machine.Batch(), Lookups: l.lookups}
-	l.lookups = nil
+	r := signals.Ride{FirstRunID: l.info.FirstRunID, Batch: l.machine.Batch(), Lookups: l.lookups, Resolved: l.resolved}
+	l.lookups, l.resolved = nil, nil
 	return r
 }
 

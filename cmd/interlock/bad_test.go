@@ -84,6 +84,12 @@ var usageCases = []bad{
 	{"gate approve " + someRun, exitUsage, "accepts 2 arg(s)"},
 	{"gate reject " + someRun + " 3.1 --digest " + noDigest, exitUsage, "a reject needs --reason"},
 	{"gate reject " + someRun + " 3.1 --reason no", exitUsage, "give the --digest"},
+	{"gate happened " + someRun + " 3.1-doubt --digest " + noDigest, exitUsage, "--result is no JSON"},
+	{"gate happened " + someRun + " 3.1-doubt --result {\"id\": --digest " + noDigest, exitUsage, "--result is no JSON"},
+	{"gate happened " + someRun + " 3.1-doubt --result {} --digest " + noDigest, exitUsage, "needs --reason: how you found out"},
+	{"gate happened " + someRun + " 3.1-doubt --result {} --reason seen", exitUsage, "give the --digest"},
+	{"gate did-not-happen " + someRun + " 3.1-doubt --digest " + noDigest, exitUsage, "needs --reason: how you found out"},
+	{"gate did-not-happen " + someRun + " 3.1-doubt --again=maybe", exitUsage, "invalid argument"},
 	{"demo --model m --timeout x", exitUsage, "invalid argument"},
 	{"dev --port x", exitUsage, "invalid argument"},
 	{"worker --model-name m", exitUsage, "OPENAI_API_KEY"},
@@ -108,7 +114,7 @@ func addressCases() (cases []bad) {
 // flagCases are flags that no command takes, and forms that none writes.
 func flagCases() (cases []bad) {
 	for _, command := range []string{"demo", "dev", "worker", "migrate", "version", "config show", "run start", "run get", "run list", "run watch", "run why", "run message",
-		"run amend", "run pause", "run resume", "run cancel", "run export", "gate list", "gate show", "gate approve", "gate reject"} {
+		"run amend", "run pause", "run resume", "run cancel", "run export", "gate list", "gate show", "gate approve", "gate reject", "gate happened", "gate did-not-happen"} {
 		cases = append(cases, bad{command + " --nope", exitUsage, "unknown flag: --nope"})
 		if command != "dev" && command != "worker" && command != "run export" {
 			cases = append(cases, bad{command + " -o yaml", exitUsage, "want one of text, json, jsonl"})

@@ -23,7 +23,11 @@ func showGate(w io.Writer, g agent.Gate, run *agent.Run) {
 func printGate(p *printer, g agent.Gate, run *agent.Run) {
 	line := func(label, text string) { p.line("  %-11s %s", label, text) }
 	line("Gate "+g.ID, inline(g.Title))
-	if g.Kind != agent.KindAsk {
+	switch g.Kind {
+	case agent.KindAsk:
+	case agent.KindDoubt:
+		line("may have run", g.Tool+" "+inline(g.Args.String()))
+	default:
 		line("runs", g.Tool+" "+inline(g.Args.String()))
 	}
 	if g.Policy != "" {
@@ -38,6 +42,9 @@ func printGate(p *printer, g agent.Gate, run *agent.Run) {
 		line("earlier", inline(r))
 	}
 	line("may decide", inline(deciders(g)))
+	if g.Kind == agent.KindDoubt {
+		line("answer", "gate happened, with the result, or gate did-not-happen, once you have found out")
+	}
 	if g.ExpiresAt != nil {
 		line("until", g.ExpiresAt.Format("2006-01-02 15:04:05 MST")+"; then it expires, which never approves")
 	}
@@ -54,6 +61,9 @@ func origin(run *agent.Run, field string) string {
 		"start": "given at the start", "user": "in the user's own words", "model": "set by the model",
 		"reviewer": "set by a reviewer", "system": "set by a backend", "follows": "cleared with the field that it follows",
 	}[p.Source]
+	if p.Source == agent.SourceAmend {
+		from = "set from outside by " + p.By
+	}
 	if p.Source == "tool" {
 		from = "a result of step " + p.Step
 		if s := slices.IndexFunc(run.Steps, func(s agent.Step) bool { return s.ID == p.Step }); s >= 0 {

@@ -93,6 +93,11 @@ func TestGate_VerdictsThatDecideNothing(t *testing.T) {
 		require.Contains(t, []int{exitConflict, exitNotFound}, r.code, "%s: %s", name, r.err)
 		require.Contains(t, r.err, c.says, name)
 	}
+	for _, c := range [][]string{{"happened", "--result", `{"id":"r-1"}`}, {"did-not-happen", "--again"}} {
+		r := w.command().run(t, append([]string{"gate", c[0], address, "3.1", "--digest", digest, "--role", "refunds", "--reason", "seen"}, c[1:]...)...)
+		require.Equal(t, exitConflict, r.code, r.err)
+		require.Contains(t, r.err, "asks for approve or reject")
+	}
 	require.Equal(t, agent.GateOpen, decoded[shownGate](t, w, "gate", "show", address, "3.1").Gate.Status)
 	run := decoded[agent.Run](t, w, "run", "get", address)
 	require.Equal(t, "pay", run.Phase)

@@ -18,7 +18,8 @@ func (a *app) gateCommand() *cobra.Command {
 
 A verdict names what was shown by its digest. If that changed meanwhile, the
 gate is void and the verdict decides nothing.`,
-		a.gateListCommand(), a.gateShowCommand(), a.gateApproveCommand(), a.gateRejectCommand())
+		a.gateListCommand(), a.gateShowCommand(), a.gateApproveCommand(), a.gateRejectCommand(),
+		a.gateHappenedCommand(), a.gateDidNotHappenCommand())
 	a.sessionFlags(cmd)
 	return cmd
 }

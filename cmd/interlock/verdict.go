@@ -18,7 +18,7 @@ func (a *app) gateApproveCommand() *cobra.Command {
 		Example: `  interlock gate approve acme/refund/ticket-311 3.1 --as ann --role refunds
   interlock gate approve acme/refund/ticket-311 3.1 --digest 59441b71916571a0c7c38b92f1fbd8f0 --as ann --role refunds`,
 	}
-	return a.deciding(cmd, agent.Approve, new(string))
+	return a.deciding(cmd, &signals.Verdict{Verdict: agent.Approve})
 }
 
 func (a *app) gateRejectCommand() *cobra.Command {
@@ -28,7 +28,44 @@ func (a *app) gateRejectCommand() *cobra.Command {
 call while the fields that the gate read are unchanged.`,
 		Example: `  interlock gate reject acme/refund/ticket-311 3.1 --reason "no damage on the photo" --as ann --role refunds`,
 	}
-	return a.deciding(cmd, agent.Reject, cmd.Flags().String("reason", "", "`why`; the model and the user are told"))
+	v := &signals.Verdict{Verdict: agent.Reject}
+	cmd.Flags().StringVar(&v.Reason, "reason", "", "`why`; the model and the user are told")
+	return a.deciding(cmd, v)
+}
+
+func (a *app) gateHappenedCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "happened ADDRESS GATE --result JSON --reason HOW", Short: "Says that a step in doubt happened", Args: cobra.ExactArgs(2),
+		Long: `Says that a step in doubt happened, once you have found out on the other side. The
+result goes into the run's state and into the ledger, as the tool would have
+answered it: the step is never run again.`,
+		Example: `  interlock gate happened acme/refund/ticket-311 3.1-doubt --result '{"id":"r-1042"}' --reason "seen in the bank's list" --as olga --role operator`,
+	}
+	v, result := &signals.Verdict{Verdict: agent.Happened}, ""
+	cmd.Flags().StringVar(&v.Reason, "reason", "", "`how` you found out; it stays in the journal and the ledger")
+	cmd.Flags().StringVar(&result, "result", "", "what the tool would have answered, as `JSON`")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		j, err := agent.Canonical([]byte(result))
+		if err != nil {
+			return usagef("--result is no JSON that is accepted: %v; give what the tool would have answered", err)
+		}
+		v.Result = j
+		return nil
+	}
+	return a.deciding(cmd, v)
+}
+
+func (a *app) gateDidNotHappenCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "did-not-happen ADDRESS GATE --reason HOW [--again]", Short: "Says that a step in doubt did not happen", Args: cobra.ExactArgs(2),
+		Long: `Says that a step in doubt did not happen, once you have found out on the other side.
+It is given up, and the model is told; or with --again it is run once more.`,
+		Example: `  interlock gate did-not-happen acme/refund/ticket-311 3.1-doubt --again --reason "no trace of it in the bank's list" --as olga --role operator`,
+	}
+	v := &signals.Verdict{Verdict: agent.DidNotHappen}
+	cmd.Flags().StringVar(&v.Reason, "reason", "", "`how` you found out; it stays in the journal and the ledger")
+	cmd.Flags().BoolVar(&v.Again, "again", false, "run it once more")
+	return a.deciding(cmd, v)
 }
 
 // digestLength: less of a digest could be met by other arguments on purpose.
@@ -36,20 +73,23 @@ const digestLength = 32
 
 // deciding makes a command that gives a verdict. What it decides on is named by
 // its digest, or shown and confirmed at the terminal: never something unseen.
-func (a *app) deciding(cmd *cobra.Command, verdict agent.VerdictValue, reason *string) *cobra.Command {
+func (a *app) deciding(cmd *cobra.Command, given *signals.Verdict) *cobra.Command {
 	digest := cmd.Flags().String("digest", "", "`digest` of the gate as it was shown to you; without it the gate is shown and you are asked")
 	output, who, wait := outputFlag(cmd), callerFlags(cmd), waitFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
-		case verdict == agent.Reject && strings.TrimSpace(*reason) == "":
+		case given.Verdict == agent.Reject && strings.TrimSpace(given.Reason) == "":
 			return usagef("a reject needs --reason: the model and the user are told why")
+		case given.Verdict != agent.Approve && strings.TrimSpace(given.Reason) == "":
+			return usagef("%s needs --reason: how you found out", given.Verdict)
 		case *digest != "" && len(*digest) < digestLength:
 			return usagef("--digest %q is cut short: it has %d digits, as `interlock gate show %s %s` shows it", *digest, digestLength, args[0], args[1])
 		case *digest == "" && !a.terminal:
 			return usagef("give the --digest of what was shown to you (`interlock gate show %s %s`): there is no terminal to show it on", args[0], args[1])
 		}
 		return a.about(*digest == "", func(ctx context.Context, s *session, address string, rest []string) error {
-			v := signals.Verdict{Gate: rest[0], Digest: *digest, Verdict: verdict, Reason: *reason}
+			v := *given
+			v.Gate, v.Digest = rest[0], *digest
 			if v.Digest == "" {
 				var err error
 				if v.Digest, err = a.confirmed(ctx, s, address, v); err != nil {

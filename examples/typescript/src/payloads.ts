@@ -41,6 +41,7 @@ export interface Gate {
   rulings?: string[] | null;
   shown?: Record<string, unknown>;
   status: string;
+  step?: string;
   title: string;
   tool: string;
   verdict?: string;
@@ -127,13 +128,15 @@ export interface Start {
   version?: number;
 }
 
-/** Payload of the signal and of the update named verdict: a person's decision about one gate as it was shown. verdict is approve or reject; a reject needs a reason. */
+/** Payload of the signal and of the update named verdict: a person's decision about one gate as it was shown. verdict is approve or reject, and a reject needs a reason; of a step in doubt it is happened, with a result, or did_not_happen, each with the reason. */
 export interface Verdict {
+  again?: boolean;
   digest: string;
   gate: string;
   id: string;
   principal: Principal;
   reason?: string;
+  result?: unknown;
   trace_id?: string;
   verdict: string;
 }

@@ -1,0 +1,103 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// doubt opens the gate at which an operator says whether a step happened. The
+// run goes on with other work meanwhile.
+func (m *Machine) doubt(s *Step) {
+	nth := 0
+	for _, g := range m.run.Gates {
+		if g.Kind == KindDoubt && g.Step == s.ID {
+			nth++
+		}
+	}
+	g := Gate{ID: s.ID + "-doubt", Step: s.ID, Kind: KindDoubt, Tool: s.Tool, Args: s.Args, Title: "Did " + s.Tool + " happen?",
+		Policy: clip("nobody knows whether step "+s.ID+" happened: "+s.Reason, 300), Roles: m.def.operators, OpenedAt: m.at, Status: GateOpen}
+	if nth > 0 { // it was run again, and is in doubt again
+		g.ID += fmt.Sprint(nth + 1)
+	}
+	g.Digest = gateDigest(g)
+	m.emit(EventGateOpened, s.ID, GateOpenedData{Gate: g})
+}
+
+// closeDoubt closes the gate of a step that asks no operator any more.
+func (m *Machine) closeDoubt(step, reason string) {
+	for _, g := range slices.Clone(m.run.Gates) {
+		if g.Kind == KindDoubt && g.Step == step && g.Status == GateOpen {
+			m.emit(EventGateClosed, step, GateClosedData{Gate: g.ID, Status: GateVoid, Reason: reason})
+		}
+	}
+}
+
+// resolves reports whether a verdict says what became of a step in doubt.
+func (v Verdict) resolves() bool { return v.Verdict == Happened || v.Verdict == DidNotHappen }
+
+// checkResolution says whether a verdict on a step in doubt is one at all.
+func checkResolution(v Verdict) error {
+	switch {
+	case strings.TrimSpace(v.Reason) == "":
+		return Errorf(CodeInvalid, "%s needs a reason: how you found out", v.Verdict)
+	case v.Verdict == Happened && len(v.Result) == 0:
+		return Errorf(CodeInvalid, "happened needs the result, as the tool would have answered it")
+	case v.Verdict == Happened && v.Again, v.Verdict == DidNotHappen && len(v.Result) > 0:
+		return Errorf(CodeInvalid, "a result belongs to happened, again to did_not_happen")
+	}
+	return nil
+}
+
+// checkedResult is the result that a person gives for a step in doubt, in
+// canonical form, where it is one of the tool's.
+func (m *Machine) checkedResult(g *Gate, v Verdict) (JSON, error) {
+	if v.Verdict != Happened || g == nil || g.Kind != KindDoubt {
+		return v.Result, nil
+	}
+	t := m.def.tools[g.Tool]
+	if size := len(v.Result); size > m.run.Limits.Result {
+		return nil, Errorf(CodeInvalid, "the result has %d bytes, the limit is %d", size, m.run.Limits.Result)
+	}
+	if t.result == nil {
+		return Canonical(v.Result)
+	}
+	out, err := t.result.arguments(v.Result.String(), t.resultType)
+	if err != nil {
+		return nil, Errorf(CodeInvalid, "this is no result of %s: %w", g.Tool, err)
+	}
+	return out, nil
+}
+
+// resolve takes an operator's word for what became of a step in doubt. The ledger
+// is told with the next activity, before anything else runs.
+func (m *Machine) resolve(v Verdict, g Gate, closed GateClosedData) {
+	closed.Status = GateResolved
+	m.emit(EventGateClosed, g.Step, closed)
+	s := m.run.step(g.Step)
+	by := v.Principal.Subject + " found out: " + v.Reason
+	switch {
+	case v.Verdict == Happened:
+		m.command(Resolve{Task: m.task(s), Result: v.Result})
+		m.finish(s, StepDoneData{Result: v.Result, Reason: clip("it happened: "+by, reasonLimit)}, "")
+	case v.Again && m.def.tools[s.Tool].effect != Once:
+		// Its own protocol sees to it that it cannot happen twice.
+		m.emit(EventStepResumed, s.ID, struct{}{})
+	default:
+		task, again := m.task(s), *s
+		m.command(Resolve{Task: task, Refused: clip("it did not happen: "+by, reasonLimit)})
+		m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepFailed, Reason: clip("it did not happen: "+by, reasonLimit), ForGood: true})
+		if v.Again { // under a key of its own, since this one is settled
+			m.commit(commitment{kind: KindTool, tool: again.Tool, args: again.Args, by: ByEnter, t: m.def.tools[again.Tool]})
+		}
+	}
+}
+
+// resolution is what tells a verdict on a step in doubt from another; nothing for
+// other verdicts, whose digests stay what they were.
+func (v Verdict) resolution() []any {
+	if !v.resolves() {
+		return nil
+	}
+	return []any{clean(string(v.Result)), v.Again}
+}
