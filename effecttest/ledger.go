@@ -1,0 +1,174 @@
+package effecttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"interlock/agent"
+	"interlock/tool"
+)
+
+var errLedger = errors.New("the ledger cannot be reached")
+
+// ledgerTime is the longest that a call of the ledger takes: what an ended attempt
+// has for its record.
+const ledgerTime = 10 * time.Second
+
+// faulty is the ledger of an attempt: slow, out of reach, and with a crash of the
+// attempt's worker before and after each call.
+type faulty struct{ h *harness }
+
+// do makes one call. A call whose context has ended fails, done or not, as a
+// database's does.
+func (f faulty) do(ctx context.Context, what string, call func() error) error {
+	h := f.h
+	a := h.running()
+	if a == nil || a.dead {
+		runtime.Goexit() // a dead worker calls nobody
+	}
+	began := h.clock()
+	h.meanwhile(a, ledgerTime)
+	h.expire(a)
+	if h.crash(a, "before "+what); a.dead {
+		runtime.Goexit()
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if h.clock().Sub(began) > ledgerTime {
+		return context.DeadlineExceeded
+	}
+	if h.may("the ledger is out of reach before " + what) {
+		return errLedger
+	}
+	if err := call(); err != nil {
+		h.say("%s: %v", what, err)
+		return err
+	}
+	if h.crash(a, "after "+what); a.dead {
+		runtime.Goexit()
+	}
+	if h.may("the ledger's answer is lost after " + what) {
+		return errLedger
+	}
+	h.meanwhile(a, ledgerTime)
+	if h.expire(a); a.dead {
+		runtime.Goexit()
+	}
+	return ctx.Err()
+}
+
+func (f faulty) Claim(ctx context.Context, t agent.Task, by tool.Terms) (row tool.Row, err error) {
+	err = f.do(ctx, "the claim", func() (err error) { row, err = f.h.ledger.Claim(ctx, t, by); return err })
+	if err != nil {
+		return tool.Row{}, err
+	}
+	return row, nil
+}
+
+func (f faulty) Settle(ctx context.Context, t agent.Task, s tool.Settlement) error {
+	return f.do(ctx, "the settlement", func() error { return f.h.ledger.Settle(ctx, t, s) })
+}
+
+func (f faulty) Unknown(ctx context.Context, t agent.Task, reason string) error {
+	return f.do(ctx, "the record that it is unknown", func() error { return f.h.ledger.Unknown(ctx, t, reason) })
+}
+
+func (f faulty) Release(ctx context.Context, t agent.Task) error {
+	return f.do(ctx, "the release", func() error { return f.h.ledger.Release(ctx, t) })
+}
+
+func (f faulty) Row(ctx context.Context, t agent.Task) (row *tool.Row, err error) {
+	err = f.do(ctx, "the look at the ledger", func() (err error) { row, err = f.h.ledger.Row(ctx, t); return err })
+	return row, err
+}
+
+// NewLedger is a ledger in memory that goes by now.
+func NewLedger(now func() time.Time) tool.Ledger {
+	return &memory{now: now, rows: map[string]*row{}}
+}
+
+type memory struct {
+	now  func() time.Time
+	mu   sync.Mutex
+	rows map[string]*row // by key
+}
+
+type row struct {
+	settled            *tool.Settlement
+	attempts, released int
+	deadline           time.Time // of the latest attempt; zero where it was released
+}
+
+func (r *row) open() bool { return r.settled == nil && r.attempts > r.released }
+
+func (m *memory) Claim(_ context.Context, t agent.Task, by tool.Terms) (tool.Row, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.rows[t.Key]
+	if r == nil {
+		r = &row{}
+		m.rows[t.Key] = r
+	}
+	now, open := m.now(), r.open()
+	if by.Exclusive && open && !r.deadline.IsZero() {
+		if wait := r.deadline.Add(by.Grace).Sub(now); wait > 0 {
+			return tool.Row{Open: true, Wait: wait}, nil
+		}
+	}
+	if r.settled == nil {
+		r.attempts, r.deadline = r.attempts+1, now.Add(by.Attempt)
+	}
+	return tool.Row{Settled: r.settled, Open: open}, nil
+}
+
+// change is what all but a claim do: on the row that stands.
+func (m *memory) change(t agent.Task, by func(*row) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.rows[t.Key]
+	if r == nil {
+		return fmt.Errorf("the ledger has no key %s", t.Key)
+	}
+	return by(r)
+}
+
+// Settle: a settled row never changes again.
+func (m *memory) Settle(_ context.Context, t agent.Task, s tool.Settlement) error {
+	return m.change(t, func(r *row) error {
+		if r.settled == nil {
+			r.settled = &s
+		}
+		if r.settled.Refused != s.Refused || !r.settled.Result.Stored().Equal(s.Result.Stored()) {
+			return errors.New("it is settled with another outcome, which stays")
+		}
+		return nil
+	})
+}
+
+func (m *memory) Unknown(_ context.Context, t agent.Task, _ string) error {
+	return m.change(t, func(*row) error { return nil })
+}
+
+func (m *memory) Release(_ context.Context, t agent.Task) error {
+	return m.change(t, func(r *row) error {
+		if r.open() {
+			r.released, r.deadline = r.released+1, time.Time{}
+		}
+		return nil
+	})
+}
+
+func (m *memory) Row(_ context.Context, t agent.Task) (*tool.Row, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.rows[t.Key]
+	if r == nil {
+		return nil, nil
+	}
+	return &tool.Row{Settled: r.settled, Open: r.open()}, nil
+}
