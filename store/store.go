@@ -165,8 +165,8 @@ type Effect struct {
 	Unknown   bool      // an attempt ended without a known outcome; stays when settled
 	ClaimedAt time.Time // by the first attempt
 	AttemptAt time.Time // of the latest attempt that was counted
-	// Deadline is that attempt's, by the database's clock; zero when it certainly
-	// had no effect (Release). It stays where the attempt ended unknown: what it
+	// Deadline is that attempt's, by the database's clock; zero when no attempt may
+	// have had the effect (Release). It stays where one ended unknown: what that
 	// sent may still be acted on until then.
 	Deadline time.Time
 	// Wait is how long an Exclusive claim must wait for the attempt before; 0

@@ -56,7 +56,8 @@ func (t *Tool[S, A, R]) lookUp(ctx context.Context, task agent.Task, args A) (r 
 }
 
 // unanswered is an attempt that could not learn whether an earlier one had the
-// effect. It ran nothing itself, so that the next one need not wait for it.
+// effect. It ran nothing itself. A ledger that cannot tell whose release it is
+// lets the next one wait for it all the same.
 func unanswered(ctx context.Context, task agent.Task, p Ports, cause error) error {
 	f := &Failure{Kind: FailedUnknown, Open: true, Wait: retryWait(cause), Err: fmt.Errorf("look-up of an earlier attempt: %w", cause)}
 	if err := p.Ledger.Release(ctx, task); err != nil {

@@ -27,7 +27,7 @@ WHERE tenant = $1 AND key = $2 AND status = 'claimed'`
 WHERE tenant = $1 AND key = $2 AND status = 'claimed'`
 	markUnknown = `UPDATE interlock.effects SET unknown = true, reason = $3
 WHERE tenant = $1 AND key = $2 AND status = 'claimed'`
-	releaseEffect = `UPDATE interlock.effects SET released = released + 1, deadline = NULL
+	releaseEffect = `UPDATE interlock.effects SET released = released + 1, deadline = CASE WHEN released + 1 < attempts THEN deadline END
 WHERE tenant = $1 AND key = $2 AND status = 'claimed' AND released < attempts`
 )
 

@@ -21,7 +21,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?12, ?12, ?13) ON CONFLICT (tenant, key
 	settleEffect = `UPDATE effects SET status = ?, result = ?, whole_ref = ?, whole_bytes = ?, reason = ?, settled_at = ?
 WHERE tenant = ? AND key = ? AND status = 'claimed'`
 	markUnknown   = `UPDATE effects SET unknown = 1, reason = ? WHERE tenant = ? AND key = ? AND status = 'claimed'`
-	releaseEffect = `UPDATE effects SET released = released + 1, deadline = NULL
+	releaseEffect = `UPDATE effects SET released = released + 1, deadline = CASE WHEN released + 1 < attempts THEN deadline END
 WHERE tenant = ? AND key = ? AND status = 'claimed' AND released < attempts`
 )
 

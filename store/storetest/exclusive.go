@@ -57,6 +57,15 @@ var exclusiveTests = []contract{
 		require.Equal(t, second.AttemptAt.Add(time.Hour), second.Deadline)
 		require.Positive(t, mustClaim(t, s, c, false).Wait)
 	}},
+	{"a late release does not end the wait for another attempt", func(t *testing.T, s store.Store) {
+		c := claim("acme", "k")
+		c.Attempt = time.Hour
+		mustClaim(t, s, c, true)
+		second := mustClaim(t, s, c, false) // it overlaps
+		require.NoError(t, s.Release(context.Background(), "acme", "k"))
+		require.Equal(t, second.Deadline, effect(t, s, "acme", "k").Deadline)
+		require.Positive(t, mustClaim(t, s, exclusive(time.Hour, 0), false).Wait)
+	}},
 	{"one that ended unknown is waited for: the other side may still act on it", func(t *testing.T, s store.Store) {
 		c := exclusive(time.Hour, time.Hour)
 		first := mustClaim(t, s, c, true)
