@@ -161,14 +161,16 @@ func clip(s string) string {
 
 func (a *Activities) ports(ref store.RunRef) tool.Ports {
 	return tool.Ports{
-		Ledger: ledger{a.Store, ref},
+		Ledger: Ledger(a.Store, ref),
 		Keep: func(ctx context.Context, whole []byte) (agent.Blob, error) {
 			return a.Store.PutBlob(ctx, ref.Tenant, whole)
 		},
 	}
 }
 
-// ledger is the store's ledger, bound to one run.
+// Ledger is the store's ledger, bound to one run.
+func Ledger(s store.Ledger, ref store.RunRef) tool.Ledger { return ledger{s, ref} }
+
 type ledger struct {
 	store store.Ledger
 	ref   store.RunRef

@@ -214,11 +214,8 @@ func (m *Machine) react(e Event) {
 		}
 	case EventGateOpened:
 		m.visible = true
-		if d, _ := decodeData[GateOpenedData](e); d.Gate.Kind == KindDoubt {
-			m.askLedger(d.Gate.ID, e.Step)
-		} else {
-			m.openGate(e.Step)
-		}
+		d, _ := decodeData[GateOpenedData](e)
+		m.openGate(d.Gate.ID)
 	case EventGateClosed:
 		m.visible = true
 		m.command(CloseGate{Gate: e.Step})
@@ -238,8 +235,11 @@ func (m *Machine) startStep(e Event) {
 	}
 }
 
+// openGate sets the gate's clock and asks the ledger whether the step has been
+// recorded meanwhile.
 func (m *Machine) openGate(id string) {
-	g, s := m.run.gate(id), m.run.step(id)
+	g := m.run.gate(id)
+	s := m.run.step(g.StepID())
 	open := OpenGate{Gate: id, ExpiresAt: g.ExpiresAt}
 	if s.Kind == KindTool && s.Key != "" {
 		t := m.task(s)
@@ -247,14 +247,6 @@ func (m *Machine) openGate(id string) {
 	}
 	if open.ExpiresAt != nil || open.Lookup != nil {
 		m.command(open)
-	}
-}
-
-// askLedger asks once more whether a step in doubt has been recorded meanwhile.
-func (m *Machine) askLedger(gate, step string) {
-	if s := m.run.step(step); s.Key != "" {
-		t := m.task(s)
-		m.command(OpenGate{Gate: gate, Lookup: &t})
 	}
 }
 

@@ -141,6 +141,20 @@ type News struct {
 	Gates  []agent.Gate    `json:"gates,omitempty"` // all that are open, questions to the user included
 }
 
+// NewsOf is what a run answers to a wait for what is new after an event.
+func NewsOf(r *agent.Run, after int64) News {
+	n := News{Again: r.News <= after && !r.Status.Ended(), Seq: r.Seq, Status: r.Status, Reason: r.Reason, Phase: r.Phase}
+	if r.Reply != nil && r.Reply.Seq > after {
+		n.Reply = r.Reply
+	}
+	for _, g := range r.Gates {
+		if g.Status == agent.GateOpen {
+			n.Gates = append(n.Gates, g)
+		}
+	}
+	return n
+}
+
 // End is the result of a run's workflow.
 type End struct {
 	Status agent.RunStatus `json:"status"`

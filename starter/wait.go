@@ -166,7 +166,7 @@ func (w *waiter) look(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	w.last, w.seen = newsOf(run, w.after), row.Seq
+	w.last, w.seen = signals.NewsOf(run, w.after), row.Seq
 	return true
 }
 
@@ -185,7 +185,7 @@ func (w *waiter) ended(ctx context.Context, err error) (signals.News, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryFor)
 	defer cancel()
 	if run, err := w.s.query(ctx, w.chain.Address, ""); err == nil {
-		return newsOf(run, w.after), nil
+		return signals.NewsOf(run, w.after), nil
 	}
 	var end signals.End
 	if err := w.s.temporal.GetWorkflow(ctx, w.chain.Address, "").Get(ctx, &end); err != nil {
@@ -206,18 +206,4 @@ func (w *waiter) late(ctx context.Context) error {
 	}
 	return &agent.Error{Code: agent.CodeUnavailable, Err: ctx.Err(),
 		Message: fmt.Sprintf("wait %s: nothing new after event %d in time: %s; ask again", w.chain.Address, w.after, why)}
-}
-
-// newsOf is what a run would answer to a wait.
-func newsOf(r *agent.Run, after int64) signals.News {
-	n := signals.News{Again: r.News <= after && !r.Status.Ended(), Seq: r.Seq, Status: r.Status, Reason: r.Reason, Phase: r.Phase}
-	if r.Reply != nil && r.Reply.Seq > after {
-		n.Reply = r.Reply
-	}
-	for _, g := range r.Gates {
-		if g.Status == agent.GateOpen {
-			n.Gates = append(n.Gates, g)
-		}
-	}
-	return n
 }

@@ -33,7 +33,7 @@ func (l *loop) wait(ctx workflow.Context, raw converter.RawValue) (signals.News,
 			return signals.News{}, err
 		}
 	}
-	return news(l.machine.Run(), w.AfterSeq, !fresh()), nil
+	return signals.NewsOf(l.machine.Run(), w.AfterSeq), nil
 }
 
 func (l *loop) checkWait(_ workflow.Context, raw converter.RawValue) error {
@@ -49,17 +49,4 @@ func (l *loop) checkWait(_ workflow.Context, raw converter.RawValue) error {
 		return updateError(err)
 	}
 	return nil
-}
-
-func news(r *agent.Run, after int64, again bool) signals.News {
-	n := signals.News{Again: again, Seq: r.Seq, Status: r.Status, Reason: r.Reason, Phase: r.Phase}
-	if r.Reply != nil && r.Reply.Seq > after {
-		n.Reply = r.Reply
-	}
-	for _, g := range r.Gates {
-		if g.Status == agent.GateOpen {
-			n.Gates = append(n.Gates, g)
-		}
-	}
-	return n
 }

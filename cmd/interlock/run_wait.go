@@ -64,7 +64,9 @@ func (s *session) settled(ctx context.Context, address string, seq int64, w *wai
 		run, err := s.starter.Get(limited, address)
 		switch {
 		case err == nil && run.Seq >= seq && run.Status != agent.RunRunning:
-			return newsOf(run, seq), nil
+			news := signals.NewsOf(run, seq)
+			news.Again = false // it is settled: there is nothing to ask again for
+			return &news, nil
 		case err == nil:
 			round, done := context.WithTimeout(limited, waitRound)
 			_, _ = s.starter.Wait(round, address, run.Seq) // whatever came of it, the run is looked at
@@ -90,20 +92,6 @@ func (s *session) late(ctx context.Context, address string, w *waiting, err erro
 		text += ": " + err.Error()
 	}
 	return agent.Errorf(agent.CodeUnavailable, "%s. What was sent stands; see `interlock run why %s`", text, address)
-}
-
-// newsOf is the run as its sender sees it.
-func newsOf(run *agent.Run, seq int64) *signals.News {
-	n := &signals.News{Seq: run.Seq, Status: run.Status, Reason: run.Reason, Phase: run.Phase}
-	if run.Reply != nil && run.Reply.Seq > seq {
-		n.Reply = run.Reply
-	}
-	for _, g := range run.Gates {
-		if g.Status == agent.GateOpen {
-			n.Gates = append(n.Gates, g)
-		}
-	}
-	return n
 }
 
 // printNews says what the run said and what it waits for.
