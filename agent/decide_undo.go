@@ -1,11 +1,13 @@
 package agent
 
+import "slices"
+
 // undo takes a request that steps be undone: all of them, or none where one
 // cannot be. They are undone one after the other, the last first; what cannot be
 // undone then stands, and the next one's turn comes. It does not call the model,
 // which is told in its next turn.
 func (m *Machine) undo(in UndoSteps) Receipt {
-	body := digest([]any{"undo", in.Steps, clean(in.Reason)})
+	body := undoBody(in.Steps, in.Reason)
 	if r, stop := m.steer("undo", in.ID, body, in.Principal, in.Reason); stop {
 		return r
 	}
@@ -22,6 +24,12 @@ func (m *Machine) undo(in UndoSteps) Receipt {
 		r.Reason = "the run is paused (" + m.run.Reason + "); the undo begins when it is resumed"
 	}
 	return r
+}
+
+// undoBody tells a repeat from another request under the same id; the order in
+// which steps are named is no part of it.
+func undoBody(steps []string, reason string) string {
+	return digest([]any{"undo", slices.Sorted(slices.Values(steps)), clean(reason)})
 }
 
 // undoables are the steps of a request in the order in which they are undone.

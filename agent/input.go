@@ -257,6 +257,19 @@ type Task struct {
 	Undoes *Undoes `json:"undoes,omitempty"`
 }
 
+// Undone is the task of the effect that this one undoes; ok is false where it
+// undoes none.
+func (t Task) Undone() (o Task, ok bool) {
+	u := t.Undoes
+	if u == nil {
+		return t, false
+	}
+	o = t
+	o.Step, o.Tool, o.Effect, o.Key, o.Ordinal, o.Undoes = u.Step, u.Tool, u.Effect, u.Key, u.Ordinal, nil
+	o.Args = encodeValue(object(t.Args)["args"])
+	return o, true
+}
+
 // Undoes names an effect that a task undoes.
 type Undoes struct {
 	Step    string `json:"step"`

@@ -127,7 +127,7 @@ func (m *Machine) startRepair(p Repair) {
 	}
 	m.emit(EventStateSet, "", StateSetData{Patch: state, Source: SourceRepair, Fields: changedFields(object(m.def.zero), object(state))})
 	m.emit(EventUndoRequested, "", UndoRequestedData{ID: p.ID, Principal: m.run.Principal, Steps: steps, Reason: clip(p.Reason, reasonLimit),
-		Body: digest([]any{"undo", p.StepIDs(), clean(p.Reason)})})
+		Body: undoBody(p.StepIDs(), p.Reason)})
 }
 
 // SourceRepair is the source of the state that a repair run begins with.
