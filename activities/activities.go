@@ -85,6 +85,9 @@ func (a *Activities) ride(ctx context.Context, r signals.Ride, commit func(conte
 			return out, failed(signals.ErrStore, fmt.Sprintf("look-up of the effect of step %s: %v", task.Step, err))
 		}
 		if ok {
+			if err := a.undone(ctx, task, ref); err != nil {
+				return out, err
+			}
 			out.Standing = append(out.Standing, signals.Standing{Step: task.Step, ToolResult: toolResult(result)})
 		}
 	}
@@ -98,12 +101,15 @@ func (a *Activities) resolve(ctx context.Context, x signals.Resolved, ref store.
 	switch agent.ErrorCode(err) {
 	case agent.CodeConflict:
 		a.log().Warn("an operator's word differs from the ledger, which stays", "address", ref.Address, "step", x.Task.Step, "error", err)
-		return nil
+		err = nil
 	case agent.CodeNotFound: // a Transactional tool's row is in its own database
-		return nil
+		err = nil
 	}
 	if err != nil {
 		return failed(signals.ErrStore, fmt.Sprintf("settlement of step %s: %v", x.Task.Step, err))
+	}
+	if x.Refused == "" {
+		return a.undone(ctx, x.Task, ref)
 	}
 	return nil
 }
