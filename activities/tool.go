@@ -218,6 +218,11 @@ func (l ledger) Row(ctx context.Context, t agent.Task) (*tool.Row, error) {
 	return &row, nil
 }
 
+// Undone: the store cannot mark a row yet.
+func (l ledger) Undone(_ context.Context, t agent.Task, _ string) error {
+	return agent.Errorf(agent.CodeInternal, "effect %s was undone, and the store cannot record that yet", t.Key)
+}
+
 func rowOf(e store.Effect) tool.Row {
 	row := tool.Row{Open: e.Open(), Wait: e.Wait}
 	switch e.Status {

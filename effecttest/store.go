@@ -34,4 +34,8 @@ func (l stored) Unknown(ctx context.Context, t agent.Task, reason string) error 
 
 func (l stored) Release(ctx context.Context, t agent.Task) error { return l.of(t).Release(ctx, t) }
 
+func (l stored) Undone(ctx context.Context, t agent.Task, by string) error {
+	return l.of(t).Undone(ctx, t, by)
+}
+
 func (l stored) Row(ctx context.Context, t agent.Task) (*tool.Row, error) { return l.of(t).Row(ctx, t) }

@@ -89,6 +89,18 @@ func (m *memory) Release(_ context.Context, t agent.Task) error {
 	return m.fail("release")
 }
 
+func (m *memory) Undone(_ context.Context, t agent.Task, by string) error {
+	r := m.rows[t.Key]
+	if r == nil {
+		r = &row{}
+	}
+	s, err := tool.Undo(r.settled, t.Key, by)
+	if err == nil {
+		r.settled = &s
+	}
+	return errors.Join(err, m.fail("undone"))
+}
+
 func (m *memory) Row(_ context.Context, t agent.Task) (*tool.Row, error) {
 	r := m.rows[t.Key]
 	if r == nil {
