@@ -60,7 +60,7 @@ func (a *Activities) stoodAfterAll(ctx context.Context, in signals.ToolInput) (t
 		if err != nil {
 			return tool.Result{}, false, storeError(err)
 		}
-		if row != nil && row.Settled != nil && row.Settled.Refused == "" && row.Undone == "" {
+		if row != nil && row.Settled != nil && row.Settled.Ended() == nil {
 			return row.Settled.Result, true, nil
 		}
 	}
@@ -268,8 +268,12 @@ func (l ledger) Row(ctx context.Context, t agent.Task) (*tool.Row, error) {
 	return &row, nil
 }
 
+func (l ledger) Undone(ctx context.Context, t agent.Task, by string) error {
+	return l.store.MarkUndone(ctx, l.ref.Tenant, t.Key, by)
+}
+
 func rowOf(e store.Effect) tool.Row {
-	row := tool.Row{Attempt: e.Attempts, Open: e.Open(), Wait: e.Wait, Undone: e.UndoneBy}
+	row := tool.Row{Attempt: e.Attempts, Open: e.Open(), Wait: e.Wait}
 	if e.Held != nil {
 		row.Held = e.Held.String()
 	}
@@ -277,7 +281,7 @@ func rowOf(e store.Effect) tool.Row {
 	case store.EffectRefused:
 		row.Settled = &tool.Settlement{Refused: e.Reason}
 	case store.EffectApplied:
-		row.Settled = &tool.Settlement{Result: tool.FromStored(e.Result, e.Whole)}
+		row.Settled = &tool.Settlement{Result: tool.FromStored(e.Result, e.Whole), Undone: e.UndoneBy}
 	}
 	return row
 }

@@ -37,6 +37,10 @@ func (r *runner) Standing(context.Context, agent.Task, tool.Ports) (tool.Result,
 	return tool.Result{}, false, nil
 }
 
+func (r *runner) Undone(context.Context, agent.Task, string, tool.Ports) error {
+	return errors.New("nothing here is undone")
+}
+
 // spec is a tool as a definition sees it; Source runs it.
 type spec struct{ agent.ToolSpec[state] }
 

@@ -75,6 +75,19 @@ func (l *Ledger) Row(_ context.Context, t agent.Task) (*tool.Row, error) {
 	return &out, nil
 }
 
+// Undone implements [tool.Ledger].
+func (l *Ledger) Undone(_ context.Context, t agent.Task, by string) error {
+	r := l.rows[t.Key]
+	if r == nil {
+		r = &row{}
+	}
+	s, err := tool.Undo(r.settled, t.Key, by)
+	if err == nil {
+		r.settled = &s
+	}
+	return err
+}
+
 func digestOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

@@ -161,6 +161,10 @@ func (r runsAgain) Standing(ctx context.Context, t agent.Task, p tool.Ports) (to
 	return row.Settled.Result, true, nil
 }
 
+func (runsAgain) Undone(context.Context, agent.Task, string, tool.Ports) error {
+	return errors.New("nothing here is undone")
+}
+
 // Ledgers that are wrong in one way, under correct tools.
 type (
 	noClaim       struct{ tool.Ledger } // forgets who claimed

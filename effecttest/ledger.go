@@ -84,6 +84,10 @@ func (f faulty) Release(ctx context.Context, t agent.Task, first, last int) (row
 	return row, err
 }
 
+func (f faulty) Undone(ctx context.Context, t agent.Task, by string) error {
+	return f.do(ctx, "the record that it is undone", func() error { return f.h.ledger.Undone(ctx, t, by) })
+}
+
 func (f faulty) Row(ctx context.Context, t agent.Task) (row *tool.Row, err error) {
 	err = f.do(ctx, "the look at the ledger", func() (err error) { row, err = f.h.ledger.Row(ctx, t); return err })
 	return row, err
@@ -182,6 +186,16 @@ func (m *memory) Release(_ context.Context, t agent.Task, first, last int) (out 
 		return nil
 	})
 	return out, err
+}
+
+func (m *memory) Undone(_ context.Context, t agent.Task, by string) error {
+	return m.change(t, func(r *row) error {
+		s, err := tool.Undo(r.settled, t.Key, by)
+		if err == nil {
+			r.settled = &s
+		}
+		return err
+	})
 }
 
 func (m *memory) Row(_ context.Context, t agent.Task) (*tool.Row, error) {

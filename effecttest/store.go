@@ -36,4 +36,8 @@ func (l stored) Release(ctx context.Context, t agent.Task, first, last int) (too
 	return l.of(t).Release(ctx, t, first, last)
 }
 
+func (l stored) Undone(ctx context.Context, t agent.Task, by string) error {
+	return l.of(t).Undone(ctx, t, by)
+}
+
 func (l stored) Row(ctx context.Context, t agent.Task) (*tool.Row, error) { return l.of(t).Row(ctx, t) }

@@ -73,11 +73,11 @@ func TestHeldAndUndone(t *testing.T) {
 	require.ErrorAs(t, err, &f)
 	require.Equal(t, []any{tool.FailedHeld, tool.HoldRetry, "tool t is held by ann", 0}, []any{f.Kind, f.Wait, f.Error(), ran})
 
-	m.rows[task.Key] = &row{settled: &tool.Settlement{Result: tool.Result{JSON: []byte(`{}`)}}, undone: "u-1"}
+	m.rows[task.Key] = &row{settled: &tool.Settlement{Result: tool.Result{JSON: []byte(`{}`)}, Undone: "u-1"}}
 	_, err = keyed.Attempt(ctx, task, tool.Ports{Ledger: m})
 	kind, _ := kindOf(t, err)
 	require.Equal(t, []any{tool.FailedRefused, 0}, []any{kind, ran})
-	require.ErrorContains(t, err, "it happened and was undone, by effect u-1; call it again to do it anew")
+	require.ErrorContains(t, err, "it happened and was undone (by effect u-1); call it again to do it anew")
 	_, stands, err := keyed.Standing(ctx, task, tool.Ports{Ledger: m})
 	require.NoError(t, err)
 	require.False(t, stands)

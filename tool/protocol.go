@@ -19,6 +19,12 @@ type Runner interface {
 	// Standing is the result of an effect that has happened; ok is false where
 	// it has not, or nobody knows.
 	Standing(ctx context.Context, t agent.Task, p Ports) (r Result, ok bool, err error)
+	// Undone records that the effect, which has happened, was undone by the effect
+	// whose key is by. From then on it stands no more, and an attempt of it is
+	// refused, so that the next equal call is a new effect. Recording the same again
+	// is no error. An effect that has not happened, or was undone by another key, is
+	// a conflict, and nothing changes ([agent.CodeConflict]).
+	Undone(ctx context.Context, t agent.Task, by string, p Ports) error
 }
 
 // RunnerOf finds a tool's runner in a definition.
@@ -58,6 +64,9 @@ type Ledger interface {
 	Release(ctx context.Context, t agent.Task, first, last int) (Row, error)
 	// Row is the key's row; nil where there is none.
 	Row(ctx context.Context, t agent.Task) (*Row, error)
+	// Undone marks the row of an effect that happened as undone by the effect whose
+	// key is by; see [Runner].
+	Undone(ctx context.Context, t agent.Task, by string) error
 }
 
 // Terms are those of a claim.
@@ -85,8 +94,6 @@ type Row struct {
 	Wait time.Duration
 	// Held says who keeps the effect from starting, and why; "" where nobody does.
 	Held string
-	// Undone names the effect that took this one back.
-	Undone string
 }
 
 // Settlement is how an effect ended.
@@ -94,6 +101,20 @@ type Settlement struct {
 	Refused string // why the other side refused it for good; "" when it happened
 	Result  Result
 	By, How string // who found it out and how, where no attempt did
+	// Undone is the key of the effect that undid this one; "" where it stands.
+	Undone string
+}
+
+// Ended is why an attempt of a settled effect gets no result: it was refused for
+// good, or undone. nil where the effect stands.
+func (s *Settlement) Ended() error {
+	switch {
+	case s.Refused != "":
+		return errors.New(s.Refused)
+	case s.Undone != "":
+		return fmt.Errorf("it happened and was undone (by effect %s); call it again to do it anew", s.Undone)
+	}
+	return nil
 }
 
 // Result is what a run gets of a tool.
@@ -203,7 +224,7 @@ func (t *Tool[S, A, R]) Standing(ctx context.Context, task agent.Task, p Ports) 
 		return r, ok, err
 	}
 	row, err := p.Ledger.Row(ctx, task)
-	if err != nil || row == nil || row.Settled == nil || row.Settled.Refused != "" || row.Undone != "" {
+	if err != nil || row == nil || row.Settled == nil || row.Settled.Ended() != nil {
 		return Result{}, false, err
 	}
 	return row.Settled.Result, true, nil
@@ -245,10 +266,8 @@ func claim(ctx context.Context, task agent.Task, p Ports, by Terms) (Row, error)
 	switch {
 	case err != nil:
 		return row, &Failure{Kind: FailedStore, Err: fmt.Errorf("claim: %w", err)}
-	case row.Settled != nil && row.Settled.Refused != "":
-		return row, &Failure{Kind: FailedRefused, Err: errors.New(row.Settled.Refused)}
-	case row.Undone != "":
-		return row, &Failure{Kind: FailedRefused, Err: fmt.Errorf("it happened and was undone, by effect %s; call it again to do it anew", row.Undone)}
+	case row.Settled != nil && row.Settled.Ended() != nil:
+		return row, &Failure{Kind: FailedRefused, Err: row.Settled.Ended()}
 	case row.Settled == nil && row.Held != "":
 		return row, &Failure{Kind: FailedHeld, Open: row.Open, Wait: HoldRetry, Err: errors.New(row.Held)}
 	case row.Settled == nil && row.Wait > 0:
@@ -311,8 +330,8 @@ func record(ctx context.Context, task agent.Task, p Ports, attempt int, f *Failu
 		return Result{}, &Failure{Kind: FailedUnknown, Err: errors.Join(f, fmt.Errorf("and it could not be recorded: %w", err)), Open: true, Wait: f.Wait}
 	case row.Settled == nil:
 		return Result{}, f
-	case row.Settled.Refused != "":
-		return Result{}, &Failure{Kind: FailedRefused, Err: errors.New(row.Settled.Refused)}
+	case row.Settled.Ended() != nil:
+		return Result{}, &Failure{Kind: FailedRefused, Err: row.Settled.Ended()}
 	}
 	return row.Settled.Result, nil
 }

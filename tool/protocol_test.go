@@ -39,11 +39,10 @@ type row struct {
 	attempts int
 	open     map[int]time.Time // deadlines of attempts that were not released
 	held     string
-	undone   string
 }
 
 func (r *row) row() tool.Row {
-	return tool.Row{Settled: r.settled, Attempt: r.attempts, Open: len(r.open) > 0 && r.settled == nil, Undone: r.undone}
+	return tool.Row{Settled: r.settled, Attempt: r.attempts, Open: len(r.open) > 0 && r.settled == nil}
 }
 
 func newMemory() *memory { return &memory{rows: map[string]*row{}, failing: map[string]error{}} }
@@ -109,6 +108,18 @@ func (m *memory) Release(_ context.Context, t agent.Task, first, last int) (tool
 		delete(m.rows[t.Key].open, n)
 	}
 	return m.rows[t.Key].row(), m.fail("release")
+}
+
+func (m *memory) Undone(_ context.Context, t agent.Task, by string) error {
+	r := m.rows[t.Key]
+	if r == nil {
+		r = &row{}
+	}
+	s, err := tool.Undo(r.settled, t.Key, by)
+	if err == nil {
+		r.settled = &s
+	}
+	return errors.Join(err, m.fail("undone"))
 }
 
 func (m *memory) Row(_ context.Context, t agent.Task) (*tool.Row, error) {

@@ -236,6 +236,10 @@ func (c crashing) Release(ctx context.Context, t agent.Task, first, last int) (t
 	return c.w.ledger.Release(ctx, t, first, last)
 }
 
+func (c crashing) Undone(ctx context.Context, t agent.Task, by string) error {
+	return c.w.ledger.Undone(ctx, t, by)
+}
+
 func (c crashing) Row(ctx context.Context, t agent.Task) (*tool.Row, error) {
 	return c.w.ledger.Row(ctx, t)
 }

@@ -24,6 +24,8 @@ const installEffects = `CREATE TABLE IF NOT EXISTS interlock_effects (
   whole_ref  TEXT NOT NULL DEFAULT '',
   whole_size BIGINT NOT NULL DEFAULT 0,
   at         TEXT NOT NULL,
+  undone_by  TEXT NOT NULL DEFAULT '',
+  undone_at  TEXT NOT NULL DEFAULT '',
   PRIMARY KEY (tenant, key)
 )`
 
@@ -123,23 +125,46 @@ func (t *Tool[S, A, R]) standingInTx(ctx context.Context, task agent.Task) (Resu
 	if err := t.install(ctx); err != nil {
 		return Result{}, false, err
 	}
-	var refused, result, ref string
+	var s Settlement
+	var result, ref string
 	var size int
-	err := t.db.QueryRowContext(ctx, `SELECT refused, result, whole_ref, whole_size FROM interlock_effects WHERE tenant = $1 AND key = $2`,
-		task.Tenant, task.Key).Scan(&refused, &result, &ref, &size)
+	err := t.db.QueryRowContext(ctx, `SELECT refused, result, whole_ref, whole_size, undone_by FROM interlock_effects WHERE tenant = $1 AND key = $2`,
+		task.Tenant, task.Key).Scan(&s.Refused, &result, &ref, &size, &s.Undone)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return Result{}, false, nil
 	case err != nil:
 		return Result{}, false, fmt.Errorf("look-up of the effect: %w", err)
-	case refused != "":
-		return Result{}, false, &Failure{Kind: FailedRefused, Err: errors.New(refused)}
+	case s.Ended() != nil:
+		return Result{}, false, &Failure{Kind: FailedRefused, Err: s.Ended()}
 	}
 	var whole *agent.Blob
 	if ref != "" {
 		whole = &agent.Blob{Ref: ref, Bytes: size}
 	}
 	return FromStored(agent.JSON(result), whole), true, nil
+}
+
+// undoneInTx marks the effect's row as undone, unless another key was first.
+func (t *Tool[S, A, R]) undoneInTx(ctx context.Context, task agent.Task, by string) error {
+	if err := t.install(ctx); err != nil {
+		return err
+	}
+	if _, err := t.db.ExecContext(ctx, `UPDATE interlock_effects SET undone_by = $1, undone_at = $2 WHERE tenant = $3 AND key = $4 AND refused = '' AND undone_by = ''`,
+		by, time.Now().UTC().Format(time.RFC3339Nano), task.Tenant, task.Key); err != nil {
+		return fmt.Errorf("record that the effect was undone: %w", err)
+	}
+	var s Settlement
+	err := t.db.QueryRowContext(ctx, `SELECT refused, undone_by FROM interlock_effects WHERE tenant = $1 AND key = $2`, task.Tenant, task.Key).Scan(&s.Refused, &s.Undone)
+	found := &s
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		found = nil
+	case err != nil:
+		return fmt.Errorf("look-up of the effect: %w", err)
+	}
+	_, err = Undo(found, task.Key, by)
+	return err
 }
 
 // install makes the table once a process; a failure is tried again next time.
