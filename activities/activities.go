@@ -97,7 +97,7 @@ func (a *Activities) ride(ctx context.Context, r signals.Ride, commit func(conte
 // resolve tells the ledger what a person has found out. What the ledger holds
 // otherwise stays: an attempt has settled it meanwhile, and knew better.
 func (a *Activities) resolve(ctx context.Context, x signals.Resolved, ref store.RunRef) error {
-	err := a.ports(ref).Ledger.Settle(ctx, x.Task, tool.Settlement{Refused: x.Refused, Result: tool.Result{JSON: x.Result}})
+	err := a.ports(ref).Ledger.Settle(ctx, x.Task, tool.Settlement{Refused: x.Refused, Result: tool.Result{JSON: x.Result}, By: x.By, How: x.How})
 	switch agent.ErrorCode(err) {
 	case agent.CodeConflict:
 		a.log().Warn("an operator's word differs from the ledger, which stays", "address", ref.Address, "step", x.Task.Step, "error", err)

@@ -308,12 +308,16 @@ func (s tenantOf) Settle(ctx context.Context, _, key string, o store.Outcome) er
 	return s.Store.Settle(ctx, "acme", key, o)
 }
 
-func (s tenantOf) MarkUnknown(ctx context.Context, _, key, reason string) error {
-	return s.Store.MarkUnknown(ctx, "acme", key, reason)
+func (s tenantOf) MarkUnknown(ctx context.Context, _, key string, attempt int, reason string) (store.Effect, error) {
+	return s.Store.MarkUnknown(ctx, "acme", key, attempt, reason)
 }
 
-func (s tenantOf) Release(ctx context.Context, _, key string) error {
-	return s.Store.Release(ctx, "acme", key)
+func (s tenantOf) Release(ctx context.Context, _, key string, first, last int) (store.Effect, error) {
+	return s.Store.Release(ctx, "acme", key, first, last)
+}
+
+func (s tenantOf) Held(ctx context.Context, _, agent, tool string) (*store.Hold, error) {
+	return s.Store.Held(ctx, "acme", agent, tool)
 }
 
 func (s tenantOf) ModelCall(ctx context.Context, _, key string) (store.ModelCall, error) {

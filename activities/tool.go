@@ -36,7 +36,10 @@ func (a *Activities) RunTool(ctx context.Context, in signals.ToolInput) (signals
 		carried.Acked = 0
 	}
 	began := time.Now()
-	result, err := a.attempt(ctx, in.Task, ref(ctx, in.FirstRunID))
+	result, stood, err := a.stoodAfterAll(ctx, in)
+	if err == nil && !stood {
+		result, err = a.attempt(ctx, in.Task, ref(ctx, in.FirstRunID))
+	}
 	if err != nil {
 		return signals.ToolOutput{}, err
 	}
@@ -46,6 +49,42 @@ func (a *Activities) RunTool(ctx context.Context, in signals.ToolInput) (signals
 	out := signals.ToolOutput{Carried: carried, ToolResult: toolResult(result)}
 	out.ActiveMS = activeMS(ctx, began)
 	return out, nil
+}
+
+// stoodAfterAll finds the effect that a person has said did not happen, and wants
+// again by this step, but that an attempt has recorded meanwhile. Its result is
+// this step's too.
+func (a *Activities) stoodAfterAll(ctx context.Context, in signals.ToolInput) (tool.Result, bool, error) {
+	for _, x := range in.Resolved {
+		if x.Refused == "" || x.Task.Tool != in.Task.Tool || !x.Task.Args.Equal(in.Task.Args) {
+			continue
+		}
+		row, err := a.ports(ref(ctx, in.FirstRunID)).Ledger.Row(ctx, x.Task)
+		if err != nil {
+			return tool.Result{}, false, storeError(err)
+		}
+		if row != nil && row.Settled != nil && row.Settled.Ended() == nil {
+			return row.Settled.Result, true, nil
+		}
+	}
+	return tool.Result{}, false, nil
+}
+
+// held is the hold that keeps a Transactional tool's effect from starting: its
+// claim is in the tool's own database, where no hold stands. An effect that stands
+// is told all the same.
+func (a *Activities) held(ctx context.Context, runner tool.Runner, task agent.Task, ref store.RunRef) error {
+	h, err := a.Store.Held(ctx, ref.Tenant, task.Agent, task.Tool)
+	if err != nil {
+		return storeError(err)
+	}
+	if h == nil {
+		return nil
+	}
+	if _, stands, err := runner.Standing(ctx, task, a.ports(ref)); err != nil || stands {
+		return err
+	}
+	return failedAfter(tool.HoldRetry, signals.ErrHeld, h.String())
 }
 
 // activeMS is how long this attempt took, where there were others: what they
@@ -81,12 +120,19 @@ func (a *Activities) attempt(ctx context.Context, task agent.Task, ref store.Run
 		return tool.Result{}, err
 	}
 	tries := 1
-	if info.Effect == agent.ReadOnly {
+	switch info.Effect {
+	case agent.ReadOnly:
 		tries = tool.ReadAttempts
+	case agent.Transactional:
+		if err := a.held(ctx, runner, task, ref); err != nil {
+			return tool.Result{}, err
+		}
 	}
 	for n := 1; ; n++ {
 		bounded, cancel := context.WithTimeout(ctx, info.Timeout)
-		result, err := runner.Attempt(bounded, task, a.ports(ref))
+		ports := a.ports(ref)
+		ports.Began = activity.GetInfo(ctx).StartedTime // by the server's clock
+		result, err := runner.Attempt(bounded, task, ports)
 		cancel()
 		if err == nil {
 			return result, nil
@@ -119,6 +165,8 @@ func toolError(err error) error {
 		return failedForGood(signals.ErrRefused, f.Error())
 	case tool.FailedNotApplied:
 		return failedAfter(f.Wait, signals.ErrNotApplied, f.Error(), f.Open)
+	case tool.FailedHeld:
+		return failedAfter(f.Wait, signals.ErrHeld, f.Error())
 	case tool.FailedEarlier:
 		return failedAfter(f.Wait, signals.ErrEarlier, f.Error())
 	case tool.FailedInDoubt:
@@ -182,31 +230,33 @@ type ledger struct {
 func (l ledger) Claim(ctx context.Context, t agent.Task, by tool.Terms) (tool.Row, error) {
 	e, fresh, err := l.store.Claim(ctx, store.Claim{Tenant: l.ref.Tenant, Key: t.Key, Address: l.ref.Address, Scope: t.Scope, Agent: t.Agent,
 		Version: t.Version, Tool: t.Tool, Kind: t.Effect, Step: t.Step, Ordinal: t.Ordinal, Args: t.Args,
-		Attempt: by.Attempt, Exclusive: by.Exclusive, Grace: by.Grace})
+		Attempt: by.Attempt, Branch: l.ref.Branch, Began: by.Began, Exclusive: by.Exclusive, Grace: by.Grace})
 	if err != nil {
 		return tool.Row{}, err
 	}
 	row := rowOf(e)
-	if row.Wait == 0 { // this attempt is counted, and is no earlier one
+	if row.Wait == 0 && row.Held == "" { // this attempt is counted, and is no earlier one
 		row.Open = !fresh && e.Attempts-1 > e.Released
 	}
 	return row, nil
 }
 
 func (l ledger) Settle(ctx context.Context, t agent.Task, s tool.Settlement) error {
-	o := store.Outcome{Status: store.EffectApplied, Result: s.Result.Stored(), Whole: s.Result.Whole}
+	o := store.Outcome{Status: store.EffectApplied, Result: s.Result.Stored(), Whole: s.Result.Whole, Reason: clip(s.How), By: s.By}
 	if s.Refused != "" {
-		o = store.Outcome{Status: store.EffectRefused, Reason: clip(s.Refused)}
+		o = store.Outcome{Status: store.EffectRefused, Reason: clip(s.Refused), By: s.By}
 	}
 	return l.store.Settle(ctx, l.ref.Tenant, t.Key, o)
 }
 
-func (l ledger) Unknown(ctx context.Context, t agent.Task, reason string) error {
-	return l.store.MarkUnknown(ctx, l.ref.Tenant, t.Key, clip(reason))
+func (l ledger) Unknown(ctx context.Context, t agent.Task, attempt int, reason string) (tool.Row, error) {
+	e, err := l.store.MarkUnknown(ctx, l.ref.Tenant, t.Key, attempt, clip(reason))
+	return rowOf(e), err
 }
 
-func (l ledger) Release(ctx context.Context, t agent.Task) error {
-	return l.store.Release(ctx, l.ref.Tenant, t.Key)
+func (l ledger) Release(ctx context.Context, t agent.Task, first, last int) (tool.Row, error) {
+	e, err := l.store.Release(ctx, l.ref.Tenant, t.Key, first, last)
+	return rowOf(e), err
 }
 
 func (l ledger) Row(ctx context.Context, t agent.Task) (*tool.Row, error) {
@@ -221,18 +271,20 @@ func (l ledger) Row(ctx context.Context, t agent.Task) (*tool.Row, error) {
 	return &row, nil
 }
 
-// Undone: the store cannot mark a row yet.
-func (l ledger) Undone(_ context.Context, t agent.Task, _ string) error {
-	return agent.Errorf(agent.CodeInternal, "effect %s was undone, and the store cannot record that yet", t.Key)
+func (l ledger) Undone(ctx context.Context, t agent.Task, by string) error {
+	return l.store.MarkUndone(ctx, l.ref.Tenant, t.Key, by)
 }
 
 func rowOf(e store.Effect) tool.Row {
-	row := tool.Row{Open: e.Open(), Wait: e.Wait}
+	row := tool.Row{Attempt: e.Attempts, Open: e.Open(), Wait: e.Wait}
+	if e.Held != nil {
+		row.Held = e.Held.String()
+	}
 	switch e.Status {
 	case store.EffectRefused:
 		row.Settled = &tool.Settlement{Refused: e.Reason}
 	case store.EffectApplied:
-		row.Settled = &tool.Settlement{Result: tool.FromStored(e.Result, e.Whole)}
+		row.Settled = &tool.Settlement{Result: tool.FromStored(e.Result, e.Whole), Undone: e.UndoneBy}
 	}
 	return row
 }

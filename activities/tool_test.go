@@ -3,6 +3,7 @@ package activities_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -134,14 +135,14 @@ func (s *exclusive) Settle(context.Context, string, string, store.Outcome) error
 	return nil
 }
 
-func (s *exclusive) MarkUnknown(context.Context, string, string, string) error {
-	s.calls = append(s.calls, "unknown")
-	return nil
+func (s *exclusive) MarkUnknown(_ context.Context, _, _ string, attempt int, _ string) (store.Effect, error) {
+	s.calls = append(s.calls, fmt.Sprint("unknown ", attempt))
+	return s.row, nil
 }
 
-func (s *exclusive) Release(context.Context, string, string) error {
-	s.calls = append(s.calls, "release")
-	return nil
+func (s *exclusive) Release(_ context.Context, _, _ string, first, last int) (store.Effect, error) {
+	s.calls = append(s.calls, fmt.Sprintf("release %d-%d", first, last))
+	return s.row, nil
 }
 
 func TestClaims(t *testing.T) {
@@ -171,7 +172,7 @@ func TestClaims(t *testing.T) {
 	requireError(t, attempt(reconcilable, true, store.Effect{Attempts: 1}), signals.ErrUnknown, true, "no answer")
 	require.Equal(t, []any{time.Second + tool.Overhead, true, tool.Grace}, []any{s.claim.Attempt, s.claim.Exclusive, s.claim.Grace})
 	require.Equal(t, []string{"run"}, asked, "a fresh claim asks nobody")
-	require.Equal(t, []string{"unknown"}, s.calls)
+	require.Equal(t, []string{"unknown 1"}, s.calls, "by its number")
 
 	err := attempt(reconcilable, false, store.Effect{Attempts: 1, Wait: 31234 * time.Millisecond})
 	app := requireError(t, err, signals.ErrEarlier, true, "an earlier attempt may still act, for 31.234s")
@@ -185,4 +186,12 @@ func TestClaims(t *testing.T) {
 
 	requireError(t, attempt(reconcilable, false, store.Effect{Attempts: 2, Released: 1}), signals.ErrUnknown, true, "no answer")
 	require.Equal(t, []string{"run"}, asked, "the earlier attempt certainly did nothing")
+
+	held := &store.Hold{Tool: "send", By: "ann", Reason: "it sends twice", At: time.Unix(0, 0)}
+	for _, source := range []any{keyed, reconcilable} {
+		app = requireError(t, attempt(source, false, store.Effect{Held: held}), signals.ErrHeld, true, "tool send is held by ann since 1970-01-01 00:00:00 UTC: it sends twice")
+		require.Equal(t, tool.HoldRetry, app.NextRetryDelay())
+		require.Empty(t, asked)
+		require.Empty(t, s.calls)
+	}
 }

@@ -78,14 +78,14 @@ func (m *Machine) resolve(v Verdict, g Gate, closed GateClosedData) {
 	by := v.Principal.Subject + " found out: " + v.Reason
 	switch {
 	case v.Verdict == Happened:
-		m.command(Resolve{Task: m.task(s), Result: v.Result})
+		m.command(Resolve{Task: m.task(s), Result: v.Result, By: v.Principal.Subject, How: clip(v.Reason, reasonLimit)})
 		m.finish(s, StepDoneData{Result: v.Result, Reason: clip("it happened: "+by, reasonLimit)}, "")
 	case v.Again && m.def.tools[s.Tool].effect != Once:
 		// Its own protocol sees to it that it cannot happen twice.
 		m.emit(EventStepResumed, s.ID, struct{}{})
 	default:
 		task, again := m.task(s), *s
-		m.command(Resolve{Task: task, Refused: clip("it did not happen: "+by, reasonLimit)})
+		m.command(Resolve{Task: task, Refused: clip("it did not happen: "+by, reasonLimit), By: v.Principal.Subject, How: clip(v.Reason, reasonLimit)})
 		m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepFailed, Reason: clip("it did not happen: "+by, reasonLimit), ForGood: true,
 			Again: v.Again && again.Undoes != ""})
 		if v.Again && again.Undoes == "" { // under a key of its own, since this one is settled

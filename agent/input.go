@@ -216,6 +216,7 @@ type Resolve struct {
 	Task    Task
 	Refused string // why it did not happen; "" when it happened
 	Result  JSON
+	By, How string // who found it out, and in their words how
 }
 
 // CloseGate stops the gate's timer.

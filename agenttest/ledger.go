@@ -15,11 +15,20 @@ import (
 type Ledger struct{ rows map[string]*row }
 
 type row struct {
-	settled            *tool.Settlement
-	attempts, released int
+	settled  *tool.Settlement
+	attempts int
+	released map[int]bool // by number
 }
 
-func (r *row) open() bool { return r.attempts > r.released }
+func (r *row) open() bool { return r.settled == nil && r.attempts > len(r.released) }
+
+func (r *row) row() tool.Row { return tool.Row{Settled: r.settled, Open: r.open()} }
+
+func (r *row) release(first, last int) {
+	for n := first; n <= last; n++ {
+		r.released[n] = true
+	}
+}
 
 // Claim implements [tool.Ledger]. No attempt overlaps another here.
 func (l *Ledger) Claim(_ context.Context, t agent.Task, _ tool.Terms) (tool.Row, error) {
@@ -28,13 +37,14 @@ func (l *Ledger) Claim(_ context.Context, t agent.Task, _ tool.Terms) (tool.Row,
 	}
 	r := l.rows[t.Key]
 	if r == nil {
-		r = &row{}
+		r = &row{released: map[int]bool{}}
 		l.rows[t.Key] = r
 	}
 	out := tool.Row{Settled: r.settled, Open: r.open()}
 	if r.settled == nil {
 		r.attempts++
 	}
+	out.Attempt = r.attempts
 	return out, nil
 }
 
@@ -45,12 +55,14 @@ func (l *Ledger) Settle(_ context.Context, t agent.Task, s tool.Settlement) erro
 }
 
 // Unknown implements [tool.Ledger].
-func (l *Ledger) Unknown(context.Context, agent.Task, string) error { return nil }
+func (l *Ledger) Unknown(_ context.Context, t agent.Task, _ int, _ string) (tool.Row, error) {
+	return l.rows[t.Key].row(), nil
+}
 
 // Release implements [tool.Ledger].
-func (l *Ledger) Release(_ context.Context, t agent.Task) error {
-	l.rows[t.Key].released++
-	return nil
+func (l *Ledger) Release(_ context.Context, t agent.Task, first, last int) (tool.Row, error) {
+	l.rows[t.Key].release(first, last)
+	return l.rows[t.Key].row(), nil
 }
 
 // Row implements [tool.Ledger].
@@ -59,7 +71,8 @@ func (l *Ledger) Row(_ context.Context, t agent.Task) (*tool.Row, error) {
 	if r == nil {
 		return nil, nil
 	}
-	return &tool.Row{Settled: r.settled, Open: r.open()}, nil
+	out := r.row()
+	return &out, nil
 }
 
 // Undone implements [tool.Ledger].

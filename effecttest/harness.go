@@ -175,6 +175,14 @@ func (h *harness) task(n, ordinal int) (agent.Task, error) {
 		Key: hex.EncodeToString(sum[:]), Scope: scope, Ordinal: ordinal, Tenant: "test", User: "user", Limit: 16 << 10}, nil
 }
 
+// portsOf are those of an attempt. Attempts that begin at the same moment are
+// ordered too.
+func (h *harness) portsOf(a *attempt) tool.Ports {
+	p := h.ports(faulty{h})
+	p.Began = h.began.Add(time.Duration(a.n) * time.Microsecond)
+	return p
+}
+
 // ports are those of an undisturbed attempt.
 func (h *harness) ports(l tool.Ledger) tool.Ports {
 	return tool.Ports{Ledger: l, Keep: func(_ context.Context, whole []byte) (agent.Blob, error) {

@@ -74,12 +74,14 @@ func (f faulty) Settle(ctx context.Context, t agent.Task, s tool.Settlement) err
 	return f.do(ctx, "the settlement", func() error { return f.h.ledger.Settle(ctx, t, s) })
 }
 
-func (f faulty) Unknown(ctx context.Context, t agent.Task, reason string) error {
-	return f.do(ctx, "the record that it is unknown", func() error { return f.h.ledger.Unknown(ctx, t, reason) })
+func (f faulty) Unknown(ctx context.Context, t agent.Task, attempt int, reason string) (row tool.Row, err error) {
+	err = f.do(ctx, "the record that it is unknown", func() (err error) { row, err = f.h.ledger.Unknown(ctx, t, attempt, reason); return err })
+	return row, err
 }
 
-func (f faulty) Release(ctx context.Context, t agent.Task) error {
-	return f.do(ctx, "the release", func() error { return f.h.ledger.Release(ctx, t) })
+func (f faulty) Release(ctx context.Context, t agent.Task, first, last int) (row tool.Row, err error) {
+	err = f.do(ctx, "the release", func() (err error) { row, err = f.h.ledger.Release(ctx, t, first, last); return err })
+	return row, err
 }
 
 func (f faulty) Undone(ctx context.Context, t agent.Task, by string) error {
@@ -103,31 +105,47 @@ type memory struct {
 }
 
 type row struct {
-	settled            *tool.Settlement
-	attempts, released int
-	deadline           time.Time // of the latest attempt; zero where it was released
+	settled  *tool.Settlement
+	attempts int
+	began    time.Time         // of the latest attempt
+	open     map[int]time.Time // deadlines of the attempts that may have had the effect, by number
 }
 
-func (r *row) open() bool { return r.settled == nil && r.attempts > r.released }
+func (r *row) row() tool.Row {
+	return tool.Row{Settled: r.settled, Attempt: r.attempts, Open: r.settled == nil && len(r.open) > 0}
+}
+
+// deadline is the latest of the open attempts'.
+func (r *row) deadline() (latest time.Time) {
+	for _, d := range r.open {
+		if d.After(latest) {
+			latest = d
+		}
+	}
+	return latest
+}
 
 func (m *memory) Claim(_ context.Context, t agent.Task, by tool.Terms) (tool.Row, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.rows[t.Key]
 	if r == nil {
-		r = &row{}
+		r = &row{open: map[int]time.Time{}}
 		m.rows[t.Key] = r
 	}
-	now, open := m.now(), r.open()
-	if by.Exclusive && open && !r.deadline.IsZero() {
-		if wait := r.deadline.Add(by.Grace).Sub(now); wait > 0 {
-			return tool.Row{Open: true, Wait: wait}, nil
-		}
+	now, out := m.now(), r.row()
+	if r.settled == nil && by.Began.Before(r.began) {
+		return tool.Row{}, agent.Errorf(agent.CodeUnavailable, "a later attempt has claimed this effect: this one is overtaken")
 	}
-	if r.settled == nil {
-		r.attempts, r.deadline = r.attempts+1, now.Add(by.Attempt)
+	if out.Wait = r.deadline().Add(by.Grace).Sub(now); by.Exclusive && out.Open && out.Wait > 0 {
+		return out, nil
 	}
-	return tool.Row{Settled: r.settled, Open: open}, nil
+	if out.Wait = 0; r.settled == nil {
+		r.attempts, r.began = r.attempts+1, by.Began
+		r.open[r.attempts] = now.Add(by.Attempt)
+	}
+	out.Attempt = r.attempts
+	return out, nil
 }
 
 // change is what all but a claim do: on the row that stands.
@@ -148,23 +166,26 @@ func (m *memory) Settle(_ context.Context, t agent.Task, s tool.Settlement) erro
 			r.settled = &s
 		}
 		if r.settled.Refused != s.Refused || !r.settled.Result.Stored().Equal(s.Result.Stored()) {
-			return errors.New("it is settled with another outcome, which stays")
+			return agent.Errorf(agent.CodeConflict, "it is settled with another outcome, which stays")
 		}
 		return nil
 	})
 }
 
-func (m *memory) Unknown(_ context.Context, t agent.Task, _ string) error {
-	return m.change(t, func(*row) error { return nil })
+func (m *memory) Unknown(_ context.Context, t agent.Task, _ int, _ string) (out tool.Row, err error) {
+	err = m.change(t, func(r *row) error { out = r.row(); return nil })
+	return out, err
 }
 
-func (m *memory) Release(_ context.Context, t agent.Task) error {
-	return m.change(t, func(r *row) error {
-		if r.open() {
-			r.released, r.deadline = r.released+1, time.Time{}
+func (m *memory) Release(_ context.Context, t agent.Task, first, last int) (out tool.Row, err error) {
+	err = m.change(t, func(r *row) error {
+		for n := first; n <= last; n++ {
+			delete(r.open, n)
 		}
+		out = r.row()
 		return nil
 	})
+	return out, err
 }
 
 func (m *memory) Undone(_ context.Context, t agent.Task, by string) error {
@@ -184,5 +205,6 @@ func (m *memory) Row(_ context.Context, t agent.Task) (*tool.Row, error) {
 	if r == nil {
 		return nil, nil
 	}
-	return &tool.Row{Settled: r.settled, Open: r.open()}, nil
+	out := r.row()
+	return &out, nil
 }

@@ -34,8 +34,6 @@ type round struct {
 	told   told
 	result tool.Result
 	last   *tool.Failure // that the run was told
-	// overlapped: an attempt ran during another.
-	overlapped bool
 }
 
 // play plays one round. A call that was refused for good, or that is Repeatable,
@@ -78,8 +76,7 @@ func (r *round) play(n int) error {
 		h.pass(h.upTo(2 * time.Minute))
 		if h.may("the time for all attempts is up") {
 			r.told = toldDoubt
-			// Of a claim that came after its own an attempt does not tell.
-			if r.last.Kind == tool.FailedNotApplied && !r.last.Open && !r.overlapped {
+			if r.last.Kind == tool.FailedNotApplied && !r.last.Open {
 				r.told = toldNot
 			}
 		}
@@ -224,7 +221,7 @@ func (r *round) attempt() {
 	go func() {
 		defer close(done)
 		defer func() { panicked = recover() }()
-		result, err = h.target.Tool.Runner.Attempt(a.bounds, r.task, h.ports(faulty{h}))
+		result, err = h.target.Tool.Runner.Attempt(a.bounds, r.task, h.portsOf(a))
 		ended = true
 	}()
 	<-done
@@ -279,7 +276,7 @@ func (h *harness) meanwhile(a *attempt, most time.Duration) {
 	depth := len(h.stack)
 	h.mu.Unlock()
 	if depth < overlaps && a.round.told == toldNothing && !a.dead && h.may("its worker is taken for dead") {
-		a.unheard, a.round.overlapped = true, true
+		a.unheard = true
 		a.round.attempt()
 	}
 	// No attempt acts for longer than the protocol reckons with.

@@ -28,11 +28,13 @@ func (l stored) Settle(ctx context.Context, t agent.Task, s tool.Settlement) err
 	return l.of(t).Settle(ctx, t, s)
 }
 
-func (l stored) Unknown(ctx context.Context, t agent.Task, reason string) error {
-	return l.of(t).Unknown(ctx, t, reason)
+func (l stored) Unknown(ctx context.Context, t agent.Task, attempt int, reason string) (tool.Row, error) {
+	return l.of(t).Unknown(ctx, t, attempt, reason)
 }
 
-func (l stored) Release(ctx context.Context, t agent.Task) error { return l.of(t).Release(ctx, t) }
+func (l stored) Release(ctx context.Context, t agent.Task, first, last int) (tool.Row, error) {
+	return l.of(t).Release(ctx, t, first, last)
+}
 
 func (l stored) Undone(ctx context.Context, t agent.Task, by string) error {
 	return l.of(t).Undone(ctx, t, by)

@@ -27,6 +27,7 @@ const (
 	ErrConflict    = "conflict"          // the key was used by another run with another start
 	ErrInvalid     = "invalid"           // the input can never work
 	ErrEarlier     = "earlier_attempt"   // a tool: an attempt before may still run; nothing was run
+	ErrHeld        = "held"              // a tool: an operator keeps it from starting; nothing was run
 )
 
 // Ride is what every ordinary activity carries and commits before it does
@@ -47,6 +48,8 @@ type Resolved struct {
 	Task    agent.Task `json:"task"`
 	Refused string     `json:"refused,omitempty"` // why it did not happen; "" when it happened
 	Result  agent.JSON `json:"result,omitempty"`
+	By      string     `json:"by,omitempty"`  // who found it out
+	How     string     `json:"how,omitempty"` // in their words
 }
 
 // Carried is what came of a ride.

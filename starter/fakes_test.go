@@ -172,7 +172,7 @@ type ledger struct {
 	store.Ledger
 }
 
-func (l ledger) Effects(context.Context, string, string) ([]store.Effect, error) {
+func (l ledger) Effects(context.Context, string, store.EffectFilter) ([]store.Effect, error) {
 	return l.effects, nil
 }
 

@@ -136,7 +136,7 @@ func (l *look) read(ctx context.Context, r store.Reader, chain store.Chain) erro
 	if !ok {
 		return nil
 	}
-	all, err := ledger.Effects(ctx, chain.Tenant, chain.Address)
+	all, err := ledger.Effects(ctx, chain.Tenant, store.EffectFilter{Address: chain.Address})
 	for _, e := range all {
 		if e.Open() && e.Scope == run.Scope() {
 			l.effects = append(l.effects, e)

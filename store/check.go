@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -53,7 +54,7 @@ func (c Claim) Check() error {
 	if err := CheckNamed("tenant", c.Tenant, "key", c.Key, "address", c.Address, "tool", c.Tool); err != nil {
 		return err
 	}
-	if err := CheckText("scope", c.Scope, "agent", c.Agent, "effect", string(c.Kind), "step", c.Step); err != nil {
+	if err := CheckText("scope", c.Scope, "agent", c.Agent, "effect", string(c.Kind), "step", c.Step, "branch", c.Branch); err != nil {
 		return err
 	}
 	if c.Attempt < 0 || c.Grace < 0 {
@@ -72,7 +73,7 @@ func (o Outcome) Check() error {
 			return err
 		}
 	}
-	if err := CheckText("reason", o.Reason); err != nil {
+	if err := CheckText("reason", o.Reason, "name of who found it out", o.By); err != nil {
 		return err
 	}
 	return checkJSON("result", o.Result)
@@ -81,7 +82,29 @@ func (o Outcome) Check() error {
 // Equal reports whether two outcomes say the same.
 func (o Outcome) Equal(other Outcome) bool {
 	sameWhole := o.Whole == other.Whole || o.Whole != nil && other.Whole != nil && *o.Whole == *other.Whole
-	return sameWhole && o.Status == other.Status && o.Reason == other.Reason && o.Result.Equal(other.Result)
+	return sameWhole && o.Status == other.Status && o.Reason == other.Reason && o.By == other.By && o.Result.Equal(other.Result)
+}
+
+// Check refuses a filter that no database can compare with.
+func (f EffectFilter) Check() error {
+	if f.State != "" && !slices.Contains(EffectStates, f.State) {
+		return agent.Errorf(agent.CodeInvalid, "there is no state %q of an effect: %v", f.State, EffectStates)
+	}
+	if strings.Trim(f.Instructions, "0123456789abcdef") != "" {
+		return agent.Errorf(agent.CodeInvalid, "%q is not the beginning of a digest of instructions, which is hexadecimal in lower case", f.Instructions)
+	}
+	if f.Version < 0 || f.Grace < 0 {
+		return agent.Errorf(agent.CodeInvalid, "version %d, grace %s: neither is negative", f.Version, f.Grace)
+	}
+	return CheckText("address", f.Address, "agent", f.Agent, "tool", f.Tool)
+}
+
+// Check refuses a hold that no store takes.
+func (h Hold) Check() error {
+	if err := CheckNamed("name of who holds", h.By, "reason", h.Reason); err != nil {
+		return err
+	}
+	return CheckText("tenant", h.Tenant, "agent", h.Agent, "tool", h.Tool)
 }
 
 // Check refuses a model call that no store takes.

@@ -18,6 +18,7 @@ import (
 type Store interface {
 	Journal
 	Ledger
+	Holds
 	ModelCalls
 	Blobs
 	Reader
@@ -90,94 +91,6 @@ const (
 )
 
 func (r *Refusal) Error() string { return string(r.Kind) + ": " + r.Message }
-
-// Ledger is the durable record of effects. A key is claimed before its effect
-// runs and settled after; a settled row never changes again.
-type Ledger interface {
-	// Claim inserts the row, or returns the one that stands: then its attempt
-	// count has risen by one, unless it is settled. Fresh reports an insert.
-	// A row under the same key of another scope, tool or arguments is a
-	// conflict: its result must not pass for this claim's.
-	//
-	// An Exclusive claim of an open row whose latest attempt may still run, by
-	// the database's clock, counts nothing: it returns the row with Wait set.
-	Claim(ctx context.Context, c Claim) (e Effect, fresh bool, err error)
-	// Settle ends the claim of a key. Settling a settled row with an equal
-	// outcome is no error; with another it is a conflict, and the row stays.
-	Settle(ctx context.Context, tenant, key string, o Outcome) error
-	// MarkUnknown records that the latest attempt ended without anyone knowing
-	// whether the effect happened. Settled rows stay as they are.
-	MarkUnknown(ctx context.Context, tenant, key, reason string) error
-	// Release records that the attempt which claimed the key last has ended and
-	// certainly had no effect. Settled rows stay as they are.
-	Release(ctx context.Context, tenant, key string) error
-	// Effect is the row of a key; CodeNotFound where there is none.
-	Effect(ctx context.Context, tenant, key string) (Effect, error)
-	// Effects lists a run's rows, oldest first.
-	Effects(ctx context.Context, tenant, address string) ([]Effect, error)
-}
-
-// Claim is what is known before an effect runs.
-type Claim struct {
-	Tenant  string
-	Key     string
-	Address string
-	Scope   string
-	Agent   string
-	Version int
-	Tool    string
-	Kind    agent.Effect
-	Step    string
-	Ordinal int
-	Args    agent.JSON
-	// Attempt is how long the attempt may run; its deadline is reckoned by the
-	// database's clock. In no row, as what follows: it is the deadline that stays.
-	Attempt time.Duration
-	// Exclusive: no attempt may overlap the one before. Grace is what is waited
-	// beyond that one's deadline.
-	Exclusive bool
-	Grace     time.Duration
-}
-
-// Outcome is how an effect ended.
-type Outcome struct {
-	Status EffectStatus // applied or refused
-	Result agent.JSON   // applied: what Commit gets
-	Whole  *agent.Blob  // applied: where Result is what Keep made of it
-	Reason string       // refused: why; claimed and unknown: why nobody knows
-}
-
-// EffectStatus is where a row of the ledger stands. Persisted; never rename.
-type EffectStatus string
-
-const (
-	EffectClaimed EffectStatus = "claimed" // running, or its attempt died
-	EffectApplied EffectStatus = "applied" // it happened
-	EffectRefused EffectStatus = "refused" // the other side refused it for good
-)
-
-// Effect is a row of the ledger.
-type Effect struct {
-	Claim
-	Outcome
-	Attempts  int
-	Released  int       // attempts that certainly had no effect
-	Unknown   bool      // an attempt ended without a known outcome; stays when settled
-	ClaimedAt time.Time // by the first attempt
-	AttemptAt time.Time // of the latest attempt that was counted
-	// Deadline is that attempt's, by the database's clock; zero when no attempt may
-	// have had the effect (Release). It stays where one ended unknown: what that
-	// sent may still be acted on until then.
-	Deadline time.Time
-	// Wait is how long an Exclusive claim must wait for the attempt before; 0
-	// where it was granted. In no row.
-	Wait      time.Duration
-	SettledAt *time.Time
-}
-
-// Open reports whether an attempt may have had the effect without anyone
-// knowing: one that ended unknown, one that died, or one that runs now.
-func (e Effect) Open() bool { return e.Status == EffectClaimed && e.Attempts > e.Released }
 
 // ModelCalls records answers as soon as a provider has given them, so that a
 // retry after that point reuses the answer.

@@ -27,16 +27,16 @@ func (t *Tool[S, A, R]) once(ctx context.Context, task agent.Task, args A, p Por
 		return row.Settled.Result, nil
 	}
 	if row.Open {
-		f := &Failure{Kind: FailedInDoubt, Open: true,
-			Err: errors.New("an earlier attempt ended without saying whether it happened, and it is never run again")}
 		done, cancel := after(ctx)
 		defer cancel()
-		if err := p.Ledger.Release(done, task); err != nil { // this attempt ran nothing
-			f.Err = errors.Join(f.Err, err)
-		}
-		return Result{}, f
+		return inDoubt(record(done, task, p, row.Attempt, &Failure{Kind: FailedInDoubt, Open: true,
+			Err: errors.New("an earlier attempt ended without saying whether it happened, and it is never run again")}))
 	}
-	r, err := t.claimed(ctx, task, args, p, false)
+	return inDoubt(t.claimed(ctx, task, args, p, row))
+}
+
+// inDoubt makes of what nobody knows what nobody will ever know by trying.
+func inDoubt(r Result, err error) (Result, error) {
 	if f := (*Failure)(nil); errors.As(err, &f) && f.Kind == FailedUnknown {
 		f.Kind = FailedInDoubt
 	}

@@ -42,6 +42,9 @@ type Ports struct {
 	Ledger Ledger
 	// Keep stores a whole result of which the run keeps a part.
 	Keep func(ctx context.Context, whole []byte) (agent.Blob, error)
+	// Began is when the attempt did, by the clock that orders a step's attempts: one
+	// that was overtaken, though its worker lives, claims nothing. Zero: not ordered.
+	Began time.Time
 }
 
 // Ledger is the durable record of one run's effects, by [agent.Task].Key.
@@ -49,13 +52,16 @@ type Ledger interface {
 	// Claim inserts the key's row, or counts another attempt. Where an exclusive
 	// one must wait for the attempt before, it counts nothing, and Row.Wait is set.
 	Claim(ctx context.Context, t agent.Task, by Terms) (Row, error)
-	// Settle ends the claim for good.
+	// Settle ends the claim for good. What is settled otherwise stays, and is an
+	// error of code conflict.
 	Settle(ctx context.Context, t agent.Task, o Settlement) error
-	// Unknown records that the attempt ended without a known outcome. Its deadline
-	// stays: the other side may act on it until then.
-	Unknown(ctx context.Context, t agent.Task, reason string) error
-	// Release records that the attempt certainly had no effect.
-	Release(ctx context.Context, t agent.Task) error
+	// Unknown records that an attempt, by its number, ended without a known outcome.
+	// Its deadline stays: the other side may act on it until then. The row is what
+	// stands then: another attempt may have settled it.
+	Unknown(ctx context.Context, t agent.Task, attempt int, reason string) (Row, error)
+	// Release records that attempts, by their numbers from first to last, certainly
+	// had no effect. The row is what stands then.
+	Release(ctx context.Context, t agent.Task, first, last int) (Row, error)
 	// Row is the key's row; nil where there is none.
 	Row(ctx context.Context, t agent.Task) (*Row, error)
 	// Undone marks the row of an effect that happened as undone by the effect whose
@@ -72,22 +78,29 @@ type Terms struct {
 	// until Grace after its deadline.
 	Exclusive bool
 	Grace     time.Duration
+	Began     time.Time // see [Ports]
 }
 
 // Row is the ledger's knowledge of one effect.
 type Row struct {
 	Settled *Settlement // nil: claimed
-	// Open reports whether an earlier attempt may have had the effect.
+	// Attempt is the number of the attempt that a claim has counted.
+	Attempt int
+	// Open reports whether an attempt may have had the effect; of a claim, whether
+	// one before it may.
 	Open bool
-	// Wait is how long an exclusive claim has to wait for the attempt before; 0
+	// Wait is how long an exclusive claim has to wait for the attempts before; 0
 	// where it was granted.
 	Wait time.Duration
+	// Held says who keeps the effect from starting, and why; "" where nobody does.
+	Held string
 }
 
 // Settlement is how an effect ended.
 type Settlement struct {
 	Refused string // why the other side refused it for good; "" when it happened
 	Result  Result
+	By, How string // who found it out and how, where no attempt did
 	// Undone is the key of the effect that undid this one; "" where it stands.
 	Undone string
 }
@@ -156,6 +169,9 @@ const (
 	FailedUnknown    FailureKind = "unknown"     // nobody knows; the effect says what may be done
 	FailedInDoubt    FailureKind = "in_doubt"    // nobody knows, and it may not be run again
 	FailedStore      FailureKind = "store"       // the ledger could not be reached; nothing was run
+	// FailedHeld: an operator keeps the effect from starting. Nothing was run or
+	// counted; try again after Wait.
+	FailedHeld FailureKind = "held"
 	// FailedEarlier: an earlier attempt may still act. Nothing was run or counted;
 	// try again after Wait.
 	FailedEarlier FailureKind = "earlier_attempt"
@@ -235,18 +251,25 @@ func (t *Tool[S, A, R]) keyed(ctx context.Context, task agent.Task, args A, p Po
 	if row.Settled != nil {
 		return row.Settled.Result, nil
 	}
-	return t.claimed(ctx, task, args, p, row.Open)
+	return t.claimed(ctx, task, args, p, row)
 }
 
-// claim counts an attempt, or says why there is none: the effect was refused,
-// an earlier attempt may still act, or the ledger cannot be reached.
+// HoldRetry is how often a held effect asks whether it may start.
+const HoldRetry = 30 * time.Second
+
+// claim counts an attempt, or says why there is none: the effect was refused or
+// undone, it is held, an earlier attempt may still act, or the ledger cannot be
+// reached.
 func claim(ctx context.Context, task agent.Task, p Ports, by Terms) (Row, error) {
+	by.Began = p.Began
 	row, err := p.Ledger.Claim(ctx, task, by)
 	switch {
 	case err != nil:
 		return row, &Failure{Kind: FailedStore, Err: fmt.Errorf("claim: %w", err)}
 	case row.Settled != nil && row.Settled.Ended() != nil:
 		return row, &Failure{Kind: FailedRefused, Err: row.Settled.Ended()}
+	case row.Settled == nil && row.Held != "":
+		return row, &Failure{Kind: FailedHeld, Open: row.Open, Wait: HoldRetry, Err: errors.New(row.Held)}
 	case row.Settled == nil && row.Wait > 0:
 		return row, &Failure{Kind: FailedEarlier, Open: true, Wait: row.Wait,
 			Err: fmt.Errorf("an earlier attempt may still act, for %s", row.Wait.Round(time.Millisecond))}
@@ -254,49 +277,63 @@ func claim(ctx context.Context, task agent.Task, p Ports, by Terms) (Row, error)
 	return row, nil
 }
 
-// claimed runs the function under a claim and records what came of it. open:
-// an earlier attempt may have had the effect.
-func (t *Tool[S, A, R]) claimed(ctx context.Context, task agent.Task, args A, p Ports, open bool) (Result, error) {
-	r, err := t.call(withEarlier(ctx, open), Key(task.Key), nil, args)
+// claimed runs the function under a claim and records what came of it.
+func (t *Tool[S, A, R]) claimed(ctx context.Context, task agent.Task, args A, p Ports, claim Row) (Result, error) {
+	r, err := t.call(withEarlier(ctx, claim.Open), Key(task.Key), nil, args)
 	done, cancel := after(ctx)
 	defer cancel()
 	if err != nil {
-		return Result{}, t.record(done, task, p, open, failure(err, FailedUnknown))
+		return record(done, task, p, claim.Attempt, failure(err, FailedUnknown))
 	}
-	return t.happened(done, task, r, p)
+	return t.happened(done, task, r, p, claim.Attempt)
 }
 
-// happened settles a claim with the result.
-func (t *Tool[S, A, R]) happened(ctx context.Context, task agent.Task, r R, p Ports) (Result, error) {
+// happened settles a claim with the result. Where an attempt that overlapped has
+// settled it, its result stands: there is one effect, and one answer.
+func (t *Tool[S, A, R]) happened(ctx context.Context, task agent.Task, r R, p Ports, attempt int) (Result, error) {
 	out, err := t.result(ctx, r, task.Limit, p)
 	if err != nil {
 		err = fmt.Errorf("it happened, but its result cannot be kept: %w", err)
-		return Result{}, t.record(ctx, task, p, true, &Failure{Kind: FailedUnknown, Err: err})
+		return record(ctx, task, p, attempt, &Failure{Kind: FailedUnknown, Err: err})
 	}
-	if err := p.Ledger.Settle(ctx, task, Settlement{Result: out}); err != nil {
-		return Result{}, &Failure{Kind: FailedUnknown, Err: fmt.Errorf("it happened, but could not be recorded: %w", err), Open: true}
+	err = p.Ledger.Settle(ctx, task, Settlement{Result: out})
+	switch {
+	case err == nil:
+		return out, nil
+	case agent.ErrorCode(err) == agent.CodeConflict:
+		return record(ctx, task, p, attempt, &Failure{Kind: FailedUnknown, Err: fmt.Errorf("it happened, after it was settled otherwise: %w", err)})
 	}
-	return out, nil
+	return Result{}, &Failure{Kind: FailedUnknown, Err: fmt.Errorf("it happened, but could not be recorded: %w", err), Open: true}
 }
 
-// record writes down what is known after a failure. Where even that fails, the
-// claim stays open, which is the cautious reading.
-func (t *Tool[S, A, R]) record(ctx context.Context, task agent.Task, p Ports, open bool, f *Failure) error {
+// record writes down what is known after a failure. What the ledger has learnt of
+// another attempt meanwhile is better knowledge, and is the answer. Where the
+// record fails the claim stays open, which is the cautious reading.
+func record(ctx context.Context, task agent.Task, p Ports, attempt int, f *Failure) (Result, error) {
+	var row Row
 	var err error
 	switch f.Kind {
 	case FailedRefused:
 		err = p.Ledger.Settle(ctx, task, Settlement{Refused: f.Error()})
-	case FailedNotApplied:
-		f.Open = open
-		err = p.Ledger.Release(ctx, task)
+		if agent.ErrorCode(err) == agent.CodeConflict {
+			row, err = p.Ledger.Release(ctx, task, attempt, attempt) // a settled row stays
+		}
 	case FailedUnknown:
+		row, err = p.Ledger.Unknown(ctx, task, attempt, f.Error())
 		f.Open = true
-		err = p.Ledger.Unknown(ctx, task, f.Error())
+	default: // it ran nothing, or nothing of what it ran stands
+		row, err = p.Ledger.Release(ctx, task, attempt, attempt)
+		f.Open = f.Open || row.Open
 	}
-	if err != nil {
-		return &Failure{Kind: FailedUnknown, Err: errors.Join(f, fmt.Errorf("and it could not be recorded: %w", err)), Open: true, Wait: f.Wait}
+	switch {
+	case err != nil:
+		return Result{}, &Failure{Kind: FailedUnknown, Err: errors.Join(f, fmt.Errorf("and it could not be recorded: %w", err)), Open: true, Wait: f.Wait}
+	case row.Settled == nil:
+		return Result{}, f
+	case row.Settled.Ended() != nil:
+		return Result{}, &Failure{Kind: FailedRefused, Err: row.Settled.Ended()}
 	}
-	return f
+	return row.Settled.Result, nil
 }
 
 // failure reads an error of a tool's function; plain is what a plain one means.

@@ -35,9 +35,14 @@ type memory struct {
 	log     []string
 }
 type row struct {
-	settled            *tool.Settlement
-	attempts, released int
-	deadline           time.Time // of the latest attempt; zero where it was released
+	settled  *tool.Settlement
+	attempts int
+	open     map[int]time.Time // deadlines of attempts that were not released
+	held     string
+}
+
+func (r *row) row() tool.Row {
+	return tool.Row{Settled: r.settled, Attempt: r.attempts, Open: len(r.open) > 0 && r.settled == nil}
 }
 
 func newMemory() *memory { return &memory{rows: map[string]*row{}, failing: map[string]error{}} }
@@ -56,18 +61,25 @@ func (m *memory) Claim(_ context.Context, t agent.Task, by tool.Terms) (tool.Row
 	}
 	r := m.rows[t.Key]
 	if r == nil {
-		r = &row{}
+		r = &row{open: map[int]time.Time{}}
 		m.rows[t.Key] = r
 	}
-	open := r.attempts > r.released
-	if wait := r.deadline.Add(by.Grace).Sub(m.now); by.Exclusive && open && r.settled == nil && wait > 0 {
-		return tool.Row{Open: true, Wait: wait}, nil
+	out := r.row()
+	if r.settled != nil || r.held != "" {
+		out.Held = r.held
+		return out, nil
 	}
-	if r.settled == nil {
+	for _, deadline := range r.open {
+		if by.Exclusive {
+			out.Wait = max(out.Wait, deadline.Add(by.Grace).Sub(m.now))
+		}
+	}
+	if out.Wait == 0 {
 		r.attempts++
-		r.deadline = m.now.Add(by.Attempt)
+		r.open[r.attempts] = m.now.Add(by.Attempt)
+		out.Attempt = r.attempts
 	}
-	return tool.Row{Settled: r.settled, Open: open}, nil
+	return out, nil
 }
 
 func (m *memory) Settle(ctx context.Context, t agent.Task, s tool.Settlement) error {
@@ -77,16 +89,25 @@ func (m *memory) Settle(ctx context.Context, t agent.Task, s tool.Settlement) er
 	if err := m.fail("settle"); err != nil {
 		return err
 	}
-	m.rows[t.Key].settled = &s
+	r := m.rows[t.Key]
+	if r.settled == nil {
+		r.settled = &s
+	}
+	if r.settled.Refused != s.Refused || !r.settled.Result.Stored().Equal(s.Result.Stored()) {
+		return agent.Errorf(agent.CodeConflict, "it is settled otherwise")
+	}
 	return nil
 }
 
-func (m *memory) Unknown(_ context.Context, _ agent.Task, _ string) error { return m.fail("unknown") }
+func (m *memory) Unknown(_ context.Context, t agent.Task, _ int, _ string) (tool.Row, error) {
+	return m.rows[t.Key].row(), m.fail("unknown")
+}
 
-func (m *memory) Release(_ context.Context, t agent.Task) error {
-	m.rows[t.Key].released++
-	m.rows[t.Key].deadline = time.Time{}
-	return m.fail("release")
+func (m *memory) Release(_ context.Context, t agent.Task, first, last int) (tool.Row, error) {
+	for n := first; n <= last; n++ {
+		delete(m.rows[t.Key].open, n)
+	}
+	return m.rows[t.Key].row(), m.fail("release")
 }
 
 func (m *memory) Undone(_ context.Context, t agent.Task, by string) error {
@@ -106,7 +127,8 @@ func (m *memory) Row(_ context.Context, t agent.Task) (*tool.Row, error) {
 	if r == nil {
 		return nil, m.fail("row")
 	}
-	return &tool.Row{Settled: r.settled, Open: r.attempts > r.released}, m.fail("row")
+	out := r.row()
+	return &out, m.fail("row")
 }
 
 var task = agent.Task{Step: "1.1", Agent: "a", Version: 1, Tool: "t", Args: agent.JSON(`{"n":9007199254740993}`), Key: "key-1", Scope: "s", Tenant: "acme", Limit: 100}

@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"interlock/agent"
@@ -35,19 +36,22 @@ func (t *Tool[S, A, R]) reconcilable(ctx context.Context, task agent.Task, args 
 	if row.Open {
 		r, happened, err := t.lookUp(ctx, task, args)
 		if err == nil && !happened {
-			err = ctx.Err() // no time is left to run it
+			// No attempt before had the effect, and none can have it any more.
+			if _, err = p.Ledger.Release(ctx, task, 1, row.Attempt-1); err == nil {
+				err = ctx.Err() // no time may be left to run it
+			}
 		}
 		if err != nil || happened {
 			done, cancel := after(ctx)
 			defer cancel()
 			if err != nil {
-				return Result{}, unanswered(done, task, p, err)
+				return unanswered(done, task, p, row.Attempt, err)
 			}
-			return t.happened(done, task, r, p)
+			return t.happened(done, task, r, p, row.Attempt)
 		}
 	}
-	// No earlier attempt had the effect, and none can have it any more.
-	return t.claimed(ctx, task, args, p, false)
+	row.Open = false
+	return t.claimed(ctx, task, args, p, row)
 }
 
 func (t *Tool[S, A, R]) lookUp(ctx context.Context, task agent.Task, args A) (r R, happened bool, err error) {
@@ -56,12 +60,12 @@ func (t *Tool[S, A, R]) lookUp(ctx context.Context, task agent.Task, args A) (r 
 }
 
 // unanswered is an attempt that could not learn whether an earlier one had the
-// effect. It ran nothing itself. A ledger that cannot tell whose release it is
-// lets the next one wait for it all the same.
-func unanswered(ctx context.Context, task agent.Task, p Ports, cause error) error {
-	f := &Failure{Kind: FailedUnknown, Open: true, Wait: retryWait(cause), Err: fmt.Errorf("look-up of an earlier attempt: %w", cause)}
-	if err := p.Ledger.Release(ctx, task); err != nil {
-		f.Err = fmt.Errorf("%w; and it could not be recorded: %w", f.Err, err)
+// effect. It ran nothing itself, so that the next one need not wait for it.
+func unanswered(ctx context.Context, task agent.Task, p Ports, attempt int, cause error) (Result, error) {
+	r, err := record(ctx, task, p, attempt, &Failure{Kind: FailedNotApplied, Open: true, Wait: retryWait(cause),
+		Err: fmt.Errorf("look-up of an earlier attempt: %w", cause)})
+	if f := (*Failure)(nil); errors.As(err, &f) && f.Kind == FailedNotApplied {
+		f.Kind = FailedUnknown
 	}
-	return f
+	return r, err
 }

@@ -226,14 +226,14 @@ func (c crashing) Settle(ctx context.Context, t agent.Task, s tool.Settlement) e
 	return c.w.ledger.Settle(ctx, t, s)
 }
 
-func (c crashing) Unknown(ctx context.Context, t agent.Task, reason string) error {
+func (c crashing) Unknown(ctx context.Context, t agent.Task, attempt int, reason string) (tool.Row, error) {
 	c.w.crash("before unknown")
-	return c.w.ledger.Unknown(ctx, t, reason)
+	return c.w.ledger.Unknown(ctx, t, attempt, reason)
 }
 
-func (c crashing) Release(ctx context.Context, t agent.Task) error {
+func (c crashing) Release(ctx context.Context, t agent.Task, first, last int) (tool.Row, error) {
 	c.w.crash("before the release")
-	return c.w.ledger.Release(ctx, t)
+	return c.w.ledger.Release(ctx, t, first, last)
 }
 
 func (c crashing) Undone(ctx context.Context, t agent.Task, by string) error {

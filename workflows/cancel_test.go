@@ -80,7 +80,7 @@ func TestCancel_WhileToolsRun(t *testing.T) {
 	require.Equal(t, "changed my mind", run.Reason)
 	require.Equal(t, enums.WORKFLOW_EXECUTION_STATUS_COMPLETED, b.status(b.address))
 	require.ErrorIs(t, await(t, b.look.ended, "the tool hears of it"), context.Canceled)
-	effects, err := b.store.Effects(b.ctx, "acme", b.address)
+	effects, err := b.store.Effects(b.ctx, "acme", store.EffectFilter{Address: b.address})
 	require.NoError(t, err)
 	require.Len(t, effects, 1, "the Transactional effect is in the product's database")
 	require.Equal(t, store.EffectApplied, effects[0].Status)

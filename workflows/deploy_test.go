@@ -171,7 +171,7 @@ func TestStop_LetsAToolEnd(t *testing.T) {
 	w.serve(model, l.agent())
 	w.until(address, "sent", func(r *agent.Run) bool { return waiting("user")(r) && r.Turn == 2 })
 	require.Equal(t, 1, sends.total(), "its result was reported")
-	effects, err := w.store.Effects(w.ctx, "acme", address)
+	effects, err := w.effects(address)
 	require.NoError(t, err)
 	require.Equal(t, 1, effects[0].Attempts)
 }

@@ -63,7 +63,7 @@ func (w *world) resolve(address string, g agent.Gate, v signals.Verdict) agent.R
 
 func (w *world) settled(address string) (out []store.EffectStatus) {
 	w.t.Helper()
-	effects, err := w.store.Effects(w.ctx, "acme", address)
+	effects, err := w.effects(address)
 	require.NoError(w.t, err)
 	for _, e := range effects {
 		out = append(out, e.Status)

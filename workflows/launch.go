@@ -189,8 +189,9 @@ func (l *loop) ordinary(ctx workflow.Context, task agent.Task, info agent.ToolIn
 }
 
 // untilTried schedules an activity again when its time ran out and the last
-// attempt had run nothing: a store that is down, a worker that lacks the code
-// and a journal that differs are waited for, outside the tool's own deadline.
+// attempt had run nothing: a store that is down, a worker that lacks the code,
+// a journal that differs and an operator's hold are waited for, outside the
+// tool's own deadline.
 // What is unavailable so long is waited for again only where forEver is set: a
 // provider that is down pauses the run.
 func (l *loop) untilTried(ctx workflow.Context, ride *signals.Ride, o workflow.ActivityOptions, forEver bool, run func(workflow.Context) error) error {
@@ -202,7 +203,7 @@ func (l *loop) untilTried(ctx workflow.Context, ride *signals.Ride, o workflow.A
 		}
 		again := false
 		switch errorType(err) {
-		case signals.ErrNotDeployed, signals.ErrDiverged, signals.ErrEarlier:
+		case signals.ErrNotDeployed, signals.ErrDiverged, signals.ErrEarlier, signals.ErrHeld:
 			again = true
 		case signals.ErrUnavailable, signals.ErrStore:
 			again = forEver

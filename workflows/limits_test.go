@@ -41,7 +41,7 @@ func TestLargeResult_WithoutKeep(t *testing.T) {
 		require.Contains(t, r.Reason, "the limit is 16384")
 	}
 	require.Contains(t, run.State.String(), `"seen":"","sent":""`)
-	effects, err := w.store.Effects(w.ctx, "acme", address)
+	effects, err := w.effects(address)
 	require.NoError(t, err)
 	require.Len(t, effects, 1)
 	require.Equal(t, store.EffectApplied, effects[0].Status)
@@ -170,7 +170,7 @@ func TestArguments_KeepEveryDigit(t *testing.T) {
 	address := w.start("k")
 	run := w.chat(address, "go")
 	require.Equal(t, `{"big":9223372036854775807}`, run.State.String())
-	effects, err := w.store.Effects(w.ctx, "acme", address)
+	effects, err := w.effects(address)
 	require.NoError(t, err)
 	require.Equal(t, digits, effects[0].Args.String())
 	require.Equal(t, digits, effects[0].Result.String())

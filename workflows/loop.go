@@ -94,7 +94,7 @@ func (l *loop) take(ctx workflow.Context, e *entry) {
 				l.lookups = append(l.lookups, *c.Lookup)
 			}
 		case agent.Resolve:
-			l.resolved = append(l.resolved, signals.Resolved{Task: c.Task, Refused: c.Refused, Result: c.Result})
+			l.resolved = append(l.resolved, signals.Resolved(c))
 		}
 	}
 	l.close(ctx)

@@ -105,11 +105,11 @@ func (b *broken) Settle(ctx context.Context, tenant, key string, o store.Outcome
 	return b.Store.Settle(ctx, tenant, key, o)
 }
 
-func (b *broken) MarkUnknown(ctx context.Context, tenant, key, reason string) error {
+func (b *broken) MarkUnknown(ctx context.Context, tenant, key string, attempt int, reason string) (store.Effect, error) {
 	if err := b.fails(true); err != nil {
-		return err
+		return store.Effect{}, err
 	}
-	return b.Store.MarkUnknown(ctx, tenant, key, reason)
+	return b.Store.MarkUnknown(ctx, tenant, key, attempt, reason)
 }
 
 func (b *broken) RecordModelCall(ctx context.Context, m store.ModelCall) (store.ModelCall, error) {

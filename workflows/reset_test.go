@@ -131,7 +131,7 @@ func TestReset_ToEveryTask(t *testing.T) {
 		t.Helper()
 		require.Len(t, w.refunds(), 1, "%s %d", what, n)
 		require.Len(t, w.receipts(), 1, "%s %d", what, n)
-		effects, err := w.store.Effects(w.ctx, "acme", address)
+		effects, err := w.effects(address)
 		require.NoError(t, err)
 		require.Len(t, effects, 1, "%s %d", what, n)
 	}

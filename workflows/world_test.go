@@ -71,6 +71,11 @@ func newWorld(t *testing.T, model llm.Model, agents ...*agent.Definition) *world
 	return w
 }
 
+// effects are the ledger's rows of a run.
+func (w *world) effects(address string) ([]store.Effect, error) {
+	return w.store.Effects(w.ctx, "acme", store.EffectFilter{Address: address})
+}
+
 // openStore opens a SQLite file, or the PostgreSQL that a URL names.
 func openStore(ctx context.Context, dsn string) (store.Store, error) {
 	if strings.HasPrefix(dsn, "postgres") {

@@ -91,7 +91,7 @@ func TestServerIsRestartedDuringWrites(t *testing.T) {
 	wg.Wait()
 	for i, h := range histories {
 		requireEvents(t, s, h)
-		effects, err := s.Effects(ctx, "acme", h.Ref.Address)
+		effects, err := s.Effects(ctx, "acme", store.EffectFilter{Address: h.Ref.Address})
 		require.NoError(t, err)
 		require.Len(t, effects, claims[i])
 		for _, e := range effects {

@@ -22,7 +22,7 @@ func TestSchemaVersions(t *testing.T) {
 	ctx, dsn := context.Background(), pgtest.New(t)
 	have, want, err := postgres.Version(ctx, dsn)
 	require.NoError(t, err)
-	require.Equal(t, []int64{0, 1}, []int64{have, want})
+	require.Equal(t, []int64{0, 2}, []int64{have, want})
 	_, err = postgres.Open(ctx, dsn, &postgres.Options{NoMigrate: true})
 	requireCode(t, agent.CodeUnavailable, err, "run interlock migrate")
 	have, _, err = postgres.Version(ctx, dsn)
@@ -31,10 +31,10 @@ func TestSchemaVersions(t *testing.T) {
 
 	from, to, err := postgres.Migrate(ctx, dsn)
 	require.NoError(t, err)
-	require.Equal(t, []int64{0, 1}, []int64{from, to})
+	require.Equal(t, []int64{0, 2}, []int64{from, to})
 	from, to, err = postgres.Migrate(ctx, dsn)
 	require.NoError(t, err)
-	require.Equal(t, []int64{1, 1}, []int64{from, to})
+	require.Equal(t, []int64{2, 2}, []int64{from, to})
 	open(t, dsn, &postgres.Options{NoMigrate: true})
 
 	execute(t, dsn, "INSERT INTO interlock.schema_version (version_id, is_applied) VALUES (99999, true)")
@@ -92,7 +92,7 @@ func TestMigrationByProcessesAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	n := 0
-	require.NoError(t, connection(t, dsn).QueryRow(context.Background(), "SELECT count(*) FROM interlock.schema_version WHERE version_id = 1").Scan(&n))
+	require.NoError(t, connection(t, dsn).QueryRow(context.Background(), "SELECT count(*) FROM interlock.schema_version WHERE version_id = 2").Scan(&n))
 	require.Equal(t, 1, n, "applied once")
 }
 
@@ -107,6 +107,7 @@ func TestTriggersHoldTheRows(t *testing.T) {
 	conn := connection(t, dsn)
 	for _, change := range []string{
 		"UPDATE interlock.effects SET status = 'claimed'", "UPDATE interlock.effects SET result = '1'", "UPDATE interlock.effects SET attempts = 9",
+		"UPDATE interlock.effects SET undone_at = now(), resolved_by = 'me'",
 		"UPDATE interlock.events SET data = '{}' WHERE seq = 2", "UPDATE interlock.events SET branch = 'r2' WHERE seq = 2",
 	} {
 		_, err := conn.Exec(ctx, change)

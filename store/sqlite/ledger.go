@@ -12,17 +12,28 @@ import (
 )
 
 const (
-	effectColumns = `tenant, key, address, scope, agent, version, tool, kind, step, ordinal, args,
-  status, result, whole_ref, whole_bytes, reason, attempts, released, unknown, claimed_at, attempt_at, deadline, settled_at`
-	selectEffect = `SELECT ` + effectColumns + ` FROM effects WHERE tenant = ? AND key = ?`
-	insertEffect = `INSERT INTO effects (tenant, key, address, scope, agent, version, tool, kind, step, ordinal, args, claimed_at, attempt_at, deadline)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?12, ?12, ?13) ON CONFLICT (tenant, key) DO NOTHING`
-	countAttempt = `UPDATE effects SET attempts = attempts + 1, attempt_at = ?, deadline = ? WHERE tenant = ? AND key = ? AND status = 'claimed'`
-	settleEffect = `UPDATE effects SET status = ?, result = ?, whole_ref = ?, whole_bytes = ?, reason = ?, settled_at = ?
+	effectColumns = `e.tenant, e.key, e.address, e.scope, e.agent, e.version, e.tool, e.kind, e.step, e.ordinal, e.args,
+  e.status, e.result, e.whole_ref, e.whole_bytes, e.reason, e.resolved_by, e.attempts, e.released, e.unknown,
+  e.claimed_at, e.attempt_at, e.began_at, e.deadline, e.settled_at, e.doubt_at, e.undone_at, e.undone_by, e.rowid`
+	selectEffect = `SELECT ` + effectColumns + ` FROM effects e WHERE tenant = ? AND key = ?`
+	insertEffect = `INSERT INTO effects (tenant, key, address, scope, agent, version, tool, kind, step, ordinal, args, claimed_at, attempt_at, deadline, began_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?12, ?12, ?13, ?14)`
+	// The wait is for the last of the attempts, whose deadline may be an earlier
+	// one's: a deploy can shorten a tool's time.
+	countAttempt = `UPDATE effects SET attempts = attempts + 1, attempt_at = ?, deadline = max(?, coalesce(deadline, 0)), began_at = coalesce(?, began_at)
 WHERE tenant = ? AND key = ? AND status = 'claimed'`
-	markUnknown   = `UPDATE effects SET unknown = 1, reason = ? WHERE tenant = ? AND key = ? AND status = 'claimed'`
-	releaseEffect = `UPDATE effects SET released = released + 1, deadline = CASE WHEN released + 1 < attempts THEN deadline END
-WHERE tenant = ? AND key = ? AND status = 'claimed' AND released < attempts`
+	insertAttempt = `INSERT INTO effect_attempts (tenant, key, n, at, deadline, branch) VALUES (?, ?, ?, ?, ?, ?)`
+	settleEffect  = `UPDATE effects SET status = ?, result = ?, whole_ref = ?, whole_bytes = ?, reason = ?, resolved_by = ?, settled_at = ?
+WHERE tenant = ? AND key = ? AND status = 'claimed'`
+	markUnknown    = `UPDATE effects SET unknown = 1, reason = ? WHERE tenant = ? AND key = ? AND status = 'claimed'`
+	explainAttempt = `UPDATE effect_attempts SET reason = ? WHERE tenant = ? AND key = ? AND n = ?`
+	deleteAttempts = `DELETE FROM effect_attempts WHERE tenant = ?1 AND key = ?2 AND n BETWEEN ?3 AND ?4
+  AND EXISTS (SELECT 1 FROM effects WHERE tenant = ?1 AND key = ?2 AND status = 'claimed')`
+	releaseEffect = `UPDATE effects SET released = released + ?,
+  deadline = (SELECT max(a.deadline) FROM effect_attempts a WHERE a.tenant = effects.tenant AND a.key = effects.key)
+WHERE tenant = ? AND key = ? AND status = 'claimed'`
+	markDoubt = `UPDATE effects SET doubt_at = ?, reason = ? WHERE tenant = ? AND key = ? AND status = 'claimed' AND doubt_at IS NULL`
+	undo      = `UPDATE effects SET undone_at = ?, undone_by = ? WHERE tenant = ? AND key = ? AND status = 'applied' AND undone_at IS NULL`
 )
 
 // Claim implements [store.Ledger].
@@ -32,29 +43,51 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (e store.Effect, fresh
 		return e, false, fail(operation, err)
 	}
 	err = s.write(ctx, operation, func(t transaction) error {
-		now := fromMicros(micros(s.now()))
-		deadline := now.Add(c.Attempt.Truncate(time.Microsecond))
-		inserted, err := t.exec(ctx, insertEffect, c.Tenant, c.Key, c.Address, c.Scope, c.Agent, c.Version, c.Tool, string(c.Kind),
-			c.Step, c.Ordinal, c.Args.String(), micros(now), micros(deadline))
-		if err != nil {
-			return err
-		}
-		fresh = inserted == 1
-		if e, err = t.effect(ctx, c.Tenant, c.Key); err != nil || fresh {
-			return err
-		}
-		counts, wait, err := rules.Judge(e, c, now)
-		if e.Wait = wait; err != nil || !counts {
-			return err
-		}
-		e.Attempts, e.AttemptAt, e.Deadline = e.Attempts+1, now, deadline
-		_, err = t.exec(ctx, countAttempt, micros(now), micros(deadline), c.Tenant, c.Key)
+		e, fresh, err = t.claim(ctx, c, fromMicros(micros(s.now())))
 		return err
 	})
 	if err != nil {
 		return store.Effect{}, false, err
 	}
 	return e, fresh, nil
+}
+
+func (t transaction) claim(ctx context.Context, c store.Claim, now time.Time) (e store.Effect, fresh bool, err error) {
+	deadline := now.Add(c.Attempt.Truncate(time.Microsecond))
+	var began sql.NullInt64
+	if !c.Began.IsZero() {
+		began = sql.NullInt64{Int64: micros(c.Began), Valid: true}
+	}
+	held, err := t.held(ctx, c.Tenant, c.Agent, c.Tool)
+	if err != nil {
+		return e, false, err
+	}
+	e, err = t.effect(ctx, c.Tenant, c.Key)
+	switch {
+	case agent.ErrorCode(err) == agent.CodeNotFound && held != nil:
+		return store.Effect{Claim: c, Held: held}, false, nil
+	case agent.ErrorCode(err) == agent.CodeNotFound:
+		_, err = t.exec(ctx, insertEffect, c.Tenant, c.Key, c.Address, c.Scope, c.Agent, c.Version, c.Tool, string(c.Kind),
+			c.Step, c.Ordinal, c.Args.String(), micros(now), micros(deadline), began)
+		fresh = true
+	case err == nil:
+		var counts bool
+		counts, e.Wait, err = rules.Judge(e, c, held, now)
+		if e.Status == store.EffectClaimed {
+			e.Held = held
+		}
+		if err != nil || !counts {
+			return e, false, err
+		}
+		_, err = t.exec(ctx, countAttempt, micros(now), micros(deadline), began, c.Tenant, c.Key)
+	}
+	if err == nil {
+		_, err = t.exec(ctx, insertAttempt, c.Tenant, c.Key, e.Attempts+1, micros(now), micros(deadline), c.Branch)
+	}
+	if err == nil {
+		e, err = t.effect(ctx, c.Tenant, c.Key)
+	}
+	return e, fresh, err
 }
 
 // Settle implements [store.Ledger].
@@ -70,7 +103,7 @@ func (s *Store) Settle(ctx context.Context, tenant, key string, o store.Outcome)
 	}
 	result := sql.NullString{String: string(o.Result), Valid: len(o.Result) > 0}
 	return s.write(ctx, operation, func(t transaction) error {
-		settled, err := t.exec(ctx, settleEffect, string(o.Status), result, ref, size, o.Reason, micros(s.now()), tenant, key)
+		settled, err := t.exec(ctx, settleEffect, string(o.Status), result, ref, size, o.Reason, o.By, micros(s.now()), tenant, key)
 		if err != nil || settled == 1 {
 			return err
 		}
@@ -83,64 +116,81 @@ func (s *Store) Settle(ctx context.Context, tenant, key string, o store.Outcome)
 }
 
 // MarkUnknown implements [store.Ledger].
-func (s *Store) MarkUnknown(ctx context.Context, tenant, key, reason string) error {
+func (s *Store) MarkUnknown(ctx context.Context, tenant, key string, attempt int, reason string) (store.Effect, error) {
 	operation := "marking of effect " + key + " as unknown"
 	if err := errors.Join(store.CheckNamed("tenant", tenant, "key", key), store.CheckText("reason", reason)); err != nil {
-		return fail(operation, err)
+		return store.Effect{}, fail(operation, err)
 	}
-	return s.mark(ctx, operation, tenant, key, markUnknown, reason, tenant, key)
+	return s.mark(ctx, operation, tenant, key, func(t transaction) error {
+		marked, err := t.exec(ctx, markUnknown, reason, tenant, key)
+		if err == nil && marked == 1 {
+			_, err = t.exec(ctx, explainAttempt, reason, tenant, key, attempt)
+		}
+		return err
+	})
 }
 
 // Release implements [store.Ledger].
-func (s *Store) Release(ctx context.Context, tenant, key string) error {
+func (s *Store) Release(ctx context.Context, tenant, key string, first, last int) (store.Effect, error) {
 	operation := "release of effect " + key
 	if err := store.CheckNamed("tenant", tenant, "key", key); err != nil {
-		return fail(operation, err)
+		return store.Effect{}, fail(operation, err)
 	}
-	return s.mark(ctx, operation, tenant, key, releaseEffect, tenant, key)
+	return s.mark(ctx, operation, tenant, key, func(t transaction) error {
+		deleted, err := t.exec(ctx, deleteAttempts, tenant, key, first, last)
+		if err == nil && deleted > 0 {
+			_, err = t.exec(ctx, releaseEffect, deleted, tenant, key)
+		}
+		return err
+	})
 }
 
-// mark changes a claimed row; a settled one stays, and that is no error.
-func (s *Store) mark(ctx context.Context, operation, tenant, key, statement string, args ...any) error {
+// MarkDoubt implements [store.Ledger].
+func (s *Store) MarkDoubt(ctx context.Context, tenant, key, reason string) error {
+	operation := "marking of effect " + key + " as in doubt"
+	if err := errors.Join(store.CheckNamed("tenant", tenant, "key", key), store.CheckText("reason", reason)); err != nil {
+		return fail(operation, err)
+	}
+	_, err := s.mark(ctx, operation, tenant, key, func(t transaction) error {
+		_, err := t.exec(ctx, markDoubt, micros(s.now()), reason, tenant, key)
+		return err
+	})
+	return err
+}
+
+// MarkUndone implements [store.Ledger].
+func (s *Store) MarkUndone(ctx context.Context, tenant, key, by string) error {
+	operation := "marking of effect " + key + " as undone"
+	if err := store.CheckNamed("tenant", tenant, "key", key, "key of the undoing effect", by); err != nil {
+		return fail(operation, err)
+	}
 	return s.write(ctx, operation, func(t transaction) error {
-		marked, err := t.exec(ctx, statement, args...)
+		marked, err := t.exec(ctx, undo, micros(s.now()), by, tenant, key)
 		if err != nil || marked == 1 {
 			return err
 		}
-		_, err = t.effect(ctx, tenant, key) // settled, or not there
-		return err
+		e, err := t.effect(ctx, tenant, key)
+		if err != nil {
+			return err
+		}
+		return rules.JudgeUndone(e, by)
 	})
 }
 
-// Effect implements [store.Ledger].
-func (s *Store) Effect(ctx context.Context, tenant, key string) (store.Effect, error) {
-	operation := "look-up of effect " + key
-	found, err := s.effects(ctx, operation, selectEffect, tenant, key)
-	if err == nil && len(found) == 0 {
-		err = fail(operation, rules.NoEffect())
-	}
+// mark changes a claimed row and reads what stands then; a settled one stays, and
+// that is no error.
+func (s *Store) mark(ctx context.Context, operation, tenant, key string, change func(transaction) error) (e store.Effect, err error) {
+	err = s.write(ctx, operation, func(t transaction) error {
+		if err := change(t); err != nil {
+			return err
+		}
+		e, err = t.effect(ctx, tenant, key)
+		return err
+	})
 	if err != nil {
 		return store.Effect{}, err
 	}
-	return found[0], nil
-}
-
-// Effects implements [store.Ledger].
-func (s *Store) Effects(ctx context.Context, tenant, address string) ([]store.Effect, error) {
-	return s.effects(ctx, "list of the effects of "+address,
-		`SELECT `+effectColumns+` FROM effects WHERE tenant = ? AND address = ? ORDER BY claimed_at, rowid`, tenant, address)
-}
-
-func (s *Store) effects(ctx context.Context, operation, query, tenant, of string) (found []store.Effect, err error) {
-	if err := errors.Join(store.CheckNamed("tenant", tenant), store.CheckText("key", of)); err != nil {
-		return nil, fail(operation, err)
-	}
-	err = s.read(ctx, operation, query, []any{tenant, of}, func(r row) error {
-		e, err := scanEffect(r)
-		found = append(found, e)
-		return err
-	})
-	return found, err
+	return e, nil
 }
 
 func (t transaction) effect(ctx context.Context, tenant, key string) (store.Effect, error) {
@@ -149,27 +199,4 @@ func (t transaction) effect(ctx context.Context, tenant, key string) (store.Effe
 		return e, rules.NoEffect()
 	}
 	return e, err
-}
-
-func scanEffect(r row) (e store.Effect, err error) {
-	var args string
-	var result, ref sql.NullString
-	var size, deadline, settled sql.NullInt64
-	var claimed, attempt int64
-	err = r.Scan(&e.Tenant, &e.Key, &e.Address, &e.Scope, &e.Agent, &e.Version, &e.Tool, &e.Kind, &e.Step, &e.Ordinal, &args,
-		&e.Status, &result, &ref, &size, &e.Reason, &e.Attempts, &e.Released, &e.Unknown, &claimed, &attempt, &deadline, &settled)
-	if err != nil {
-		return e, err
-	}
-	e.Args, e.ClaimedAt, e.AttemptAt, e.SettledAt = agent.JSON(args), fromMicros(claimed), fromMicros(attempt), fromNullMicros(settled)
-	if d := fromNullMicros(deadline); d != nil {
-		e.Deadline = *d
-	}
-	if result.Valid {
-		e.Result = agent.JSON(result.String)
-	}
-	if ref.Valid {
-		e.Whole = &agent.Blob{Ref: ref.String, Bytes: int(size.Int64)}
-	}
-	return e, nil
 }

@@ -37,7 +37,8 @@ func filled(t *testing.T, path string) (live, ended *storetest.History) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, s.Settle(ctx, "acme", "settled", store.Outcome{Status: store.EffectApplied, Result: agent.JSON(`1`), Whole: &agent.Blob{Ref: "x", Bytes: 3}}))
-	require.NoError(t, s.MarkUnknown(ctx, "acme", "unknown", "lost"))
+	_, err = s.MarkUnknown(ctx, "acme", "unknown", 1, "lost")
+	require.NoError(t, err)
 	for range 2 {
 		_, err = s.RecordModelCall(ctx, store.ModelCall{Tenant: "acme", Key: "m", Address: h.Ref.Address, Answer: agent.JSON(`{}`), At: storetest.Epoch})
 		require.NoError(t, err)
@@ -110,18 +111,19 @@ func TestMigration_KeepsEveryRow(t *testing.T) {
 
 	have, want, err := Version(ctx, path)
 	require.NoError(t, err)
-	require.Equal(t, []int64{1, 2}, []int64{have, want})
+	require.Equal(t, []int64{1, 3}, []int64{have, want})
 	_, err = Open(ctx, path, &Options{NoMigrate: true})
 	require.Equal(t, agent.CodeUnavailable, agent.ErrorCode(err))
 	require.ErrorContains(t, err, "run interlock migrate")
 	from, to, err := Migrate(ctx, path)
 	require.NoError(t, err)
-	require.Equal(t, []int64{1, 2}, []int64{from, to})
+	require.Equal(t, []int64{1, 3}, []int64{from, to})
 
 	for _, query := range []string{
 		`SELECT * FROM runs ORDER BY tenant, address`, `SELECT * FROM events ORDER BY rowid`, `SELECT * FROM gates ORDER BY tenant, address, gate`,
 		`SELECT * FROM model_calls ORDER BY nth`, `SELECT * FROM blobs`, `SELECT * FROM deployments`,
 		`SELECT tenant, key, args, status, result, whole_ref, reason, attempts, unknown, claimed_at, attempt_at, settled_at FROM effects ORDER BY rowid`,
+		`SELECT tenant, key, n, at, branch FROM effect_attempts ORDER BY key, n`,
 		`SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'interlock_%' ORDER BY name`,
 	} {
 		require.NotEmpty(t, dump(t, fresh, query))
@@ -169,21 +171,21 @@ func TestMigration_AtOnce(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, dump(t, fresh, `SELECT * FROM events ORDER BY rowid`), dump(t, path, `SELECT * FROM events ORDER BY rowid`))
-	require.Len(t, dump(t, path, `SELECT * FROM `+schemaTable+` WHERE version_id = 2`), 1, "applied once")
+	require.Len(t, dump(t, path, `SELECT * FROM `+schemaTable+` WHERE version_id = 3`), 1, "applied once")
 }
 
 func TestMigrateAndVersion_OfWhatIsNotThere(t *testing.T) {
 	ctx, path := context.Background(), filepath.Join(t.TempDir(), "store.db")
 	have, want, err := Version(ctx, path)
 	require.NoError(t, err)
-	require.Equal(t, []int64{0, 2}, []int64{have, want})
+	require.Equal(t, []int64{0, 3}, []int64{have, want})
 	require.NoFileExists(t, path)
 	from, to, err := Migrate(ctx, path)
 	require.NoError(t, err)
-	require.Equal(t, []int64{0, 2}, []int64{from, to})
+	require.Equal(t, []int64{0, 3}, []int64{from, to})
 	from, to, err = Migrate(ctx, path)
 	require.NoError(t, err)
-	require.Equal(t, []int64{2, 2}, []int64{from, to})
+	require.Equal(t, []int64{3, 3}, []int64{from, to})
 	_, _, err = Version(ctx, filepath.Dir(path))
 	require.Equal(t, agent.CodeInvalid, agent.ErrorCode(err))
 }

@@ -33,7 +33,8 @@ func writes(s store.Store, t testing.TB) map[string]func(ctx context.Context, te
 			return s.Settle(ctx, "acme", "k2", store.Outcome{Status: store.EffectApplied, Result: json, Reason: text})
 		},
 		"mark": func(ctx context.Context, text string, json agent.JSON) error {
-			return s.MarkUnknown(ctx, "acme", "k3", text+json.String()) // the reason is text: JSON that holds no bad byte is fine
+			_, err := s.MarkUnknown(ctx, "acme", "k3", 1, text+json.String()) // the reason is text: JSON that holds no bad byte is fine
+			return err
 		},
 		"model call": func(ctx context.Context, text string, json agent.JSON) error {
 			m := modelCall("acme", "m")
@@ -64,7 +65,7 @@ func requireUntouched(t testing.TB, s store.Store) {
 	for _, key := range []string{"1", "2"} {
 		requireEvents(t, s, &History{Ref: store.RunRef{Tenant: "acme", Address: "acme/refund/" + key}})
 	}
-	effects, err := s.Effects(ctx, "acme", "acme/refund/1")
+	effects, err := s.Effects(ctx, "acme", store.EffectFilter{Address: "acme/refund/1"})
 	require.NoError(t, err)
 	require.Len(t, effects, 2)
 	for _, e := range effects {

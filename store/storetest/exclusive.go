@@ -50,8 +50,7 @@ var exclusiveTests = []contract{
 		c := exclusive(time.Hour, time.Hour)
 		mustClaim(t, s, c, true)
 		require.Positive(t, mustClaim(t, s, c, false).Wait)
-		require.NoError(t, s.Release(context.Background(), "acme", "k"))
-		require.Zero(t, effect(t, s, "acme", "k").Deadline)
+		require.Zero(t, release(t, s, 1).Deadline)
 		second := mustClaim(t, s, c, false)
 		require.Equal(t, []any{2, time.Duration(0), false}, []any{second.Attempts, second.Wait, second.Unknown})
 		require.Equal(t, second.AttemptAt.Add(time.Hour), second.Deadline)
@@ -62,14 +61,43 @@ var exclusiveTests = []contract{
 		c.Attempt = time.Hour
 		mustClaim(t, s, c, true)
 		second := mustClaim(t, s, c, false) // it overlaps
-		require.NoError(t, s.Release(context.Background(), "acme", "k"))
-		require.Equal(t, second.Deadline, effect(t, s, "acme", "k").Deadline)
+		require.Equal(t, second.Deadline, release(t, s, 1).Deadline)
+		require.Equal(t, second.Deadline, release(t, s, 1).Deadline, "and twice neither")
 		require.Positive(t, mustClaim(t, s, exclusive(time.Hour, 0), false).Wait)
+	}},
+	{"of attempts that overlapped, the last that may still act is waited for", func(t *testing.T, s store.Store) {
+		c := claim("acme", "k")
+		c.Attempt = 3 * time.Hour
+		first := mustClaim(t, s, c, true)
+		c.Attempt = time.Hour // a deploy made it shorter
+		second := mustClaim(t, s, c, false)
+		require.Equal(t, first.Deadline, second.Deadline)
+		require.Equal(t, second.AttemptAt.Add(time.Hour), release(t, s, 1).Deadline, "the second's own")
+		require.Zero(t, release(t, s, 2).Deadline)
+	}},
+	{"an attempt that was overtaken claims nothing", func(t *testing.T, s store.Store) {
+		ctx, now := context.Background(), time.Date(2026, 3, 1, 9, 0, 0, 123456789, time.FixedZone("", 3600))
+		at := func(began time.Time) store.Claim {
+			c := claim("acme", "k")
+			c.Began = began
+			return c
+		}
+		first := mustClaim(t, s, at(now), true)
+		require.Equal(t, now.UTC().Truncate(time.Microsecond), first.BeganAt)
+		mustClaim(t, s, at(now), false) // the same one again
+		later := mustClaim(t, s, at(now.Add(time.Minute)), false)
+		release(t, s, later.Attempts)
+		_, _, err := s.Claim(ctx, at(now.Add(59*time.Second)))
+		requireCode(t, agent.CodeUnavailable, err)
+		unordered := mustClaim(t, s, claim("acme", "k"), false)
+		require.Equal(t, []any{4, later.BeganAt}, []any{unordered.Attempts, unordered.BeganAt})
+		require.NoError(t, s.Settle(ctx, "acme", "k", applied))
+		require.Equal(t, applied, mustClaim(t, s, at(now), false).Outcome, "what is settled is told")
 	}},
 	{"one that ended unknown is waited for: the other side may still act on it", func(t *testing.T, s store.Store) {
 		c := exclusive(time.Hour, time.Hour)
 		first := mustClaim(t, s, c, true)
-		require.NoError(t, s.MarkUnknown(context.Background(), "acme", "k", "lost"))
+		requireUnknown(t, s, "k", 1, "lost")
 		again := mustClaim(t, s, c, false)
 		require.Greater(t, again.Wait, 119*time.Minute)
 		require.Equal(t, []any{1, true, first.Deadline}, []any{again.Attempts, again.Unknown, again.Deadline})
@@ -95,7 +123,7 @@ var exclusiveTests = []contract{
 		require.Equal(t, []any{applied, time.Duration(0), 1}, []any{e.Outcome, e.Wait, e.Attempts})
 	}},
 	{"of many at once exactly one runs", func(t *testing.T, s store.Store) {
-		for range 2 { // a new row, and one that was released
+		for attempt := range 2 { // a new row, and one that was released
 			var wg sync.WaitGroup
 			got, errs := make([]store.Effect, 12), make([]error, 12)
 			for i := range got {
@@ -110,7 +138,7 @@ var exclusiveTests = []contract{
 				}
 			}
 			require.Equal(t, 1, granted)
-			require.NoError(t, s.Release(context.Background(), "acme", "k"))
+			release(t, s, attempt+1)
 		}
 		require.Equal(t, 2, effect(t, s, "acme", "k").Attempts)
 	}},

@@ -26,6 +26,7 @@ var ledgerTests = []contract{
 		require.NoError(t, err)
 		require.True(t, fresh)
 		require.Equal(t, c, e.Claim)
+		require.NotEmpty(t, e.Cursor)
 		require.Equal(t, []any{store.EffectClaimed, 1, false}, []any{e.Status, e.Attempts, e.Unknown})
 		require.False(t, e.ClaimedAt.IsZero())
 		require.Nil(t, e.SettledAt)
@@ -79,7 +80,7 @@ var ledgerTests = []contract{
 		require.NotNil(t, settled.SettledAt)
 
 		require.NoError(t, s.Settle(ctx, "acme", "k", applied), "an equal outcome")
-		require.NoError(t, s.MarkUnknown(ctx, "acme", "k", "lost"))
+		requireUnknown(t, s, "k", 1, "lost")
 		for _, other := range []store.Outcome{
 			{Status: store.EffectRefused, Reason: "no"},
 			{Status: store.EffectApplied, Result: agent.JSON(`{}`), Whole: applied.Whole},
@@ -128,7 +129,7 @@ var ledgerTests = []contract{
 		ctx := context.Background()
 		_, _, err := s.Claim(ctx, claim("acme", "k"))
 		require.NoError(t, err)
-		require.NoError(t, s.MarkUnknown(ctx, "acme", "k", "the line went dead"))
+		requireUnknown(t, s, "k", 1, "the line went dead")
 		e := effect(t, s, "acme", "k")
 		require.Equal(t, []any{store.EffectClaimed, true, "the line went dead"}, []any{e.Status, e.Unknown, e.Reason})
 		require.NoError(t, s.Settle(ctx, "acme", "k", applied))
@@ -141,20 +142,33 @@ var ledgerTests = []contract{
 		e, _, err := s.Claim(ctx, claim("acme", "k"))
 		require.NoError(t, err)
 		require.True(t, e.Open())
-		require.NoError(t, s.Release(ctx, "acme", "k"))
-		require.False(t, effect(t, s, "acme", "k").Open())
-		require.NoError(t, s.Release(ctx, "acme", "k"), "a repeat is no error")
-		require.Equal(t, 1, effect(t, s, "acme", "k").Released)
+		require.False(t, release(t, s, 1).Open())
+		require.Equal(t, 1, release(t, s, 1).Released, "a repeat counts once")
 		for range 2 { // of two more attempts one is released, one dies
 			_, _, err = s.Claim(ctx, claim("acme", "k"))
 			require.NoError(t, err)
 		}
-		require.NoError(t, s.Release(ctx, "acme", "k"))
-		require.True(t, effect(t, s, "acme", "k").Open())
+		require.True(t, release(t, s, 2).Open())
+		require.True(t, release(t, s, 2).Open(), "a repeat is not the other one's")
+		require.True(t, release(t, s, 7).Open(), "there is no such attempt")
 		require.NoError(t, s.Settle(ctx, "acme", "k", applied))
-		require.NoError(t, s.Release(ctx, "acme", "k"), "a settled row stays")
+		require.Equal(t, applied, release(t, s, 3).Outcome, "a settled row stays, and is told")
 		require.Equal(t, applied, effect(t, s, "acme", "k").Outcome)
-		requireCode(t, agent.CodeNotFound, s.Release(ctx, "acme", "none"))
+		_, err = s.Release(ctx, "acme", "none", 1, 1)
+		requireCode(t, agent.CodeNotFound, err)
+	}},
+	{"attempts before one are released together", func(t *testing.T, s store.Store) {
+		for n := range 4 {
+			mustClaim(t, s, claim("acme", "k"), n == 0)
+		}
+		release(t, s, 2)
+		e, err := s.Release(context.Background(), "acme", "k", 1, 3)
+		require.NoError(t, err)
+		require.Equal(t, []any{4, 3, true}, []any{e.Attempts, e.Released, e.Open()})
+		all, err := s.Attempts(context.Background(), "acme", "k")
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		require.Equal(t, 4, all[0].N)
 	}},
 	{"a run's effects, oldest first", func(t *testing.T, s store.Store) {
 		for _, key := range []string{"k3", "k1", "k2"} {
@@ -165,7 +179,7 @@ var ledgerTests = []contract{
 		other.Address = "acme/refund/2"
 		_, _, err := s.Claim(context.Background(), other)
 		require.NoError(t, err)
-		all, err := s.Effects(context.Background(), "acme", "acme/refund/1")
+		all, err := s.Effects(context.Background(), "acme", store.EffectFilter{Address: "acme/refund/1"})
 		require.NoError(t, err)
 		var keys []string
 		for _, e := range all {
@@ -178,8 +192,14 @@ var ledgerTests = []contract{
 		_, err := s.Effect(ctx, "acme", "none")
 		requireCode(t, agent.CodeNotFound, err)
 		requireCode(t, agent.CodeNotFound, s.Settle(ctx, "acme", "none", applied))
-		requireCode(t, agent.CodeNotFound, s.MarkUnknown(ctx, "acme", "none", "lost"))
-		all, err := s.Effects(ctx, "acme", "none")
+		_, err = s.MarkUnknown(ctx, "acme", "none", 1, "lost")
+		requireCode(t, agent.CodeNotFound, err)
+		requireCode(t, agent.CodeNotFound, s.MarkDoubt(ctx, "acme", "none", "lost"))
+		requireCode(t, agent.CodeNotFound, s.MarkUndone(ctx, "acme", "none", "u"))
+		attempts, err := s.Attempts(ctx, "acme", "none")
+		require.NoError(t, err)
+		require.Empty(t, attempts)
+		all, err := s.Effects(ctx, "acme", store.EffectFilter{Address: "none"})
 		require.NoError(t, err)
 		require.Empty(t, all)
 	}},
@@ -195,4 +215,20 @@ func effect(t testing.TB, s store.Store, tenant, key string) store.Effect {
 	e, err := s.Effect(context.Background(), tenant, key)
 	require.NoError(t, err)
 	return e
+}
+
+// release and requireUnknown are what an attempt of acme's k says of itself.
+func release(t testing.TB, s store.Store, attempt int) store.Effect {
+	t.Helper()
+	e, err := s.Release(context.Background(), "acme", "k", attempt, attempt)
+	require.NoError(t, err)
+	require.Equal(t, effect(t, s, "acme", "k"), e)
+	return e
+}
+
+func requireUnknown(t testing.TB, s store.Store, key string, attempt int, reason string) {
+	t.Helper()
+	e, err := s.MarkUnknown(context.Background(), "acme", key, attempt, reason)
+	require.NoError(t, err)
+	require.Equal(t, effect(t, s, "acme", key), e)
 }

@@ -36,6 +36,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"lists", listTests},
 		{"ledger", ledgerTests},
 		{"exclusive claims", exclusiveTests},
+		{"effects", effectTests},
+		{"holds", holdTests},
 		{"model calls", modelCallTests},
 		{"blobs", blobTests},
 		{"deployments", deploymentTests},

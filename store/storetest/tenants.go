@@ -45,8 +45,13 @@ var tenantTests = []contract{
 				x, err := s.GateRows(ctx, stranger, store.GateFilter{Address: address})
 				return len(x), err
 			},
-			"effects": func() (int, error) { x, err := s.Effects(ctx, stranger, address); return len(x), err },
-			"usage":   func() (int, error) { x, err := s.ModelUsage(ctx, stranger, address); return x.Calls, err },
+			"effects": func() (int, error) {
+				x, err := s.Effects(ctx, stranger, store.EffectFilter{Address: address})
+				return len(x), err
+			},
+			"attempts":    func() (int, error) { x, err := s.Attempts(ctx, stranger, "k"); return len(x), err },
+			"all effects": func() (int, error) { x, err := s.Effects(ctx, stranger, store.EffectFilter{}); return len(x), err },
+			"usage":       func() (int, error) { x, err := s.ModelUsage(ctx, stranger, address); return x.Calls, err },
 		} {
 			n, err := look()
 			require.NoError(t, err, name)
@@ -61,8 +66,12 @@ var tenantTests = []contract{
 		_, err = s.GetBlob(ctx, stranger, shared(t, s), 0, -1)
 		requireCode(t, agent.CodeNotFound, err)
 		requireCode(t, agent.CodeNotFound, s.Settle(ctx, stranger, "k", applied))
-		requireCode(t, agent.CodeNotFound, s.MarkUnknown(ctx, stranger, "k", "lost"))
-		requireCode(t, agent.CodeNotFound, s.Release(ctx, stranger, "k"))
+		_, err = s.MarkUnknown(ctx, stranger, "k", 1, "lost")
+		requireCode(t, agent.CodeNotFound, err)
+		_, err = s.Release(ctx, stranger, "k", 1, 1)
+		requireCode(t, agent.CodeNotFound, err)
+		requireCode(t, agent.CodeNotFound, s.MarkDoubt(ctx, stranger, "k", "lost"))
+		requireCode(t, agent.CodeNotFound, s.MarkUndone(ctx, stranger, "k", "u"))
 		requireFilled(t, s, "acme", 0)
 	}},
 	{"no method works without a tenant", func(t *testing.T, s store.Store) {
@@ -70,10 +79,14 @@ var tenantTests = []contract{
 		for name, call := range map[string]func() error{
 			"claim":        func() error { _, _, err := s.Claim(ctx, claim("", "k")); return err },
 			"settle":       func() error { return s.Settle(ctx, "", "k", applied) },
-			"mark":         func() error { return s.MarkUnknown(ctx, "", "k", "lost") },
-			"release":      func() error { return s.Release(ctx, "", "k") },
+			"mark":         func() error { _, err := s.MarkUnknown(ctx, "", "k", 1, "lost"); return err },
+			"release":      func() error { _, err := s.Release(ctx, "", "k", 1, 1); return err },
+			"doubt":        func() error { return s.MarkDoubt(ctx, "", "k", "lost") },
+			"undo":         func() error { return s.MarkUndone(ctx, "", "k", "u") },
+			"attempts":     func() error { _, err := s.Attempts(ctx, "", "k"); return err },
+			"held":         func() error { _, err := s.Held(ctx, "", "refund", "pay"); return err },
 			"effect":       func() error { _, err := s.Effect(ctx, "", "k"); return err },
-			"effects":      func() error { _, err := s.Effects(ctx, "", "a"); return err },
+			"effects":      func() error { _, err := s.Effects(ctx, "", store.EffectFilter{Address: "a"}); return err },
 			"record":       func() error { _, err := s.RecordModelCall(ctx, modelCall("", "m")); return err },
 			"model call":   func() error { _, err := s.ModelCall(ctx, "", "m"); return err },
 			"model usage":  func() error { _, err := s.ModelUsage(ctx, "", "a"); return err },
@@ -127,7 +140,7 @@ func requireFilled(t testing.TB, s store.Store, tenant string, i int) {
 	require.Equal(t, []string{tenant}, gates[0].Gate.Roles)
 	e := effect(t, s, tenant, "k")
 	require.Equal(t, []any{tenant, tenant, 1, store.EffectClaimed}, []any{e.Tenant, e.Step, e.Attempts, e.Status})
-	all, err := s.Effects(ctx, tenant, e.Address)
+	all, err := s.Effects(ctx, tenant, store.EffectFilter{Address: e.Address})
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	m, err := s.ModelCall(ctx, tenant, "m")

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"strconv"
 	"time"
 
 	"interlock/agent"
@@ -9,13 +10,17 @@ import (
 
 // Judge says what a claim gets of the row that stands under its key, by the
 // ledger's clock: counts, another attempt of it; wait, how long it must wait for
-// the one before; neither, a settled row; an error, a row that is not its own.
-func Judge(stands store.Effect, c store.Claim, now time.Time) (counts bool, wait time.Duration, err error) {
+// those before; neither, a settled row, or one that is held; an error, a row that
+// is not its own.
+func Judge(stands store.Effect, c store.Claim, held *store.Hold, now time.Time) (counts bool, wait time.Duration, err error) {
 	if stands.Scope != c.Scope || stands.Tool != c.Tool || !stands.Args.Equal(c.Args) {
 		return false, 0, agent.Errorf(agent.CodeConflict, "the key is of another call: %s %s of %s", stands.Tool, stands.Args, stands.Scope)
 	}
-	if stands.Status != store.EffectClaimed {
+	if stands.Status != store.EffectClaimed || held != nil {
 		return false, 0, nil
+	}
+	if began := c.Began.Truncate(time.Microsecond); !began.IsZero() && began.Before(stands.BeganAt) {
+		return false, 0, agent.Errorf(agent.CodeUnavailable, "an attempt that began %s later has claimed this effect: this one is overtaken", stands.BeganAt.Sub(began))
 	}
 	if c.Exclusive && stands.Open() && !stands.Deadline.IsZero() {
 		if wait := stands.Deadline.Add(c.Grace).Sub(now); wait > 0 {
@@ -34,5 +39,81 @@ func JudgeSettled(stands store.Effect, o store.Outcome) error {
 	return agent.Errorf(agent.CodeConflict, "it is settled as %s, which stays, and not as this %s", stands.Status, o.Status)
 }
 
+// JudgeUndone says whether a row may be told to be undone by an effect.
+func JudgeUndone(stands store.Effect, by string) error {
+	switch {
+	case stands.UndoneBy == by:
+		return nil
+	case stands.UndoneBy != "":
+		return agent.Errorf(agent.CodeConflict, "it was undone already, by effect %s", stands.UndoneBy)
+	}
+	return agent.Errorf(agent.CodeConflict, "it did not happen, so there is nothing to undo: it is %s", stands.State())
+}
+
+// Effects adds a filter's conditions to a query over effects, named e, and their
+// order.
+func Effects(q *Query, f store.EffectFilter, d EffectDialect) error {
+	q.Equal("e.address", f.Address)
+	q.Equal("e.agent", f.Agent)
+	q.Equal("e.tool", f.Tool)
+	if f.Version > 0 {
+		q.And("e.version = %", f.Version)
+	}
+	if condition := states[f.State]; condition != "" {
+		q.And(condition)
+	}
+	if !f.Since.IsZero() {
+		q.And("e.claimed_at >= %", d.Time(Ceil(f.Since)))
+	}
+	if !f.Until.IsZero() {
+		q.And("e.claimed_at < %", d.Time(Ceil(f.Until)))
+	}
+	if f.Instructions != "" {
+		q.And(`EXISTS (SELECT 1 FROM `+d.ModelCalls+` m WHERE m.tenant = e.tenant AND m.address = e.address AND m.turn = `+d.Turn+
+			` AND m.instructions LIKE %)`, f.Instructions+"\x25")
+	}
+	if f.Stranded {
+		q.And(states[store.StateOpen])
+		q.And("(e.deadline IS NULL OR e.deadline < %)", d.Time(d.Now.Add(-f.Grace)))
+	}
+	if f.After != "" {
+		id, err := strconv.ParseInt(f.After, 10, 64)
+		if err != nil {
+			return agent.Errorf(agent.CodeInvalid, "%q is no cursor of a list of effects", f.After)
+		}
+		q.And("e."+d.ID+" > %", id)
+	}
+	end, limit := "ORDER BY e."+d.ID, []any(nil)
+	if f.Limit > 0 {
+		end, limit = end+" LIMIT %", []any{f.Limit}
+	}
+	q.End(end, limit...)
+	return nil
+}
+
+// EffectDialect is how a database tells what every list of effects needs.
+type EffectDialect struct {
+	ID         string              // column of the order of claims
+	Turn       string              // expression of the turn of e.step
+	ModelCalls string              // table
+	Time       func(time.Time) any // as the database keeps it
+	Now        time.Time           // by the database's clock
+}
+
+// states are the conditions of [store.EffectState].
+var states = map[store.EffectState]string{
+	store.StateApplied:    "e.status = 'applied' AND e.undone_at IS NULL",
+	store.StateRefused:    "e.status = 'refused'",
+	store.StateUndone:     "e.undone_at IS NOT NULL",
+	store.StateNotApplied: "e.status = 'claimed' AND e.attempts = e.released",
+	store.StateOpen:       "e.status = 'claimed' AND e.attempts > e.released AND e.doubt_at IS NULL",
+	store.StateInDoubt:    "e.status = 'claimed' AND e.attempts > e.released AND e.doubt_at IS NOT NULL",
+}
+
 // NoEffect is the answer for a key without a row.
 func NoEffect() error { return agent.Errorf(agent.CodeNotFound, "the ledger has no such key") }
+
+// NoHold is the answer where no such hold stands.
+func NoHold(h store.Hold) error {
+	return agent.Errorf(agent.CodeNotFound, "nothing is held with tenant %q, agent %q and tool %q (\"\" is all of them); list what is held, and release it by the same three", h.Tenant, h.Agent, h.Tool)
+}

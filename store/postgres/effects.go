@@ -1,0 +1,119 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"interlock/agent"
+	"interlock/store"
+	"interlock/store/internal/rules"
+)
+
+// Effect implements [store.Ledger].
+func (s *Store) Effect(ctx context.Context, tenant, key string) (store.Effect, error) {
+	operation := "look-up of effect " + key
+	if err := errors.Join(store.CheckNamed("tenant", tenant), store.CheckText("key", key)); err != nil {
+		return store.Effect{}, fail(operation, err)
+	}
+	found, err := s.effects(ctx, operation, selectEffect, tenant, key)
+	if err == nil && len(found) == 0 {
+		err = fail(operation, rules.NoEffect())
+	}
+	if err != nil {
+		return store.Effect{}, err
+	}
+	return found[0], nil
+}
+
+// Attempts implements [store.Ledger].
+func (s *Store) Attempts(ctx context.Context, tenant, key string) (all []store.Attempt, err error) {
+	operation := "list of the attempts of effect " + key
+	if err := errors.Join(store.CheckNamed("tenant", tenant), store.CheckText("key", key)); err != nil {
+		return nil, fail(operation, err)
+	}
+	err = s.read(ctx, operation, `SELECT n, at, deadline, branch, reason FROM interlock.effect_attempts WHERE tenant = $1 AND key = $2 ORDER BY n`,
+		[]any{tenant, key}, func(r row) error {
+			var a store.Attempt
+			err := r.Scan(&a.N, &a.At, &a.Deadline, &a.Branch, &a.Reason)
+			a.At, a.Deadline = a.At.UTC(), a.Deadline.UTC()
+			all = append(all, a)
+			return err
+		})
+	return all, err
+}
+
+// turnOf is the turn of a step, NULL where it names none.
+const turnOf = `CASE WHEN e.step ~ '^[0-9]{1,9}\.' THEN split_part(e.step, '.', 1)::bigint END`
+
+// Effects implements [store.Ledger].
+func (s *Store) Effects(ctx context.Context, tenant string, f store.EffectFilter) ([]store.Effect, error) {
+	const operation = "list of effects"
+	if err := errors.Join(store.CheckNamed("tenant", tenant), f.Check()); err != nil {
+		return nil, fail(operation, err)
+	}
+	now := time.Time{}
+	if f.Stranded {
+		if err := s.read(ctx, operation, selectClock, []any{s.clock()}, func(r row) error { return r.Scan(&now) }); err != nil {
+			return nil, err
+		}
+	}
+	q := rules.Query{Text: `SELECT ` + effectColumns + ` FROM interlock.effects e WHERE e.tenant = $1`, Args: []any{tenant}, Mark: "$"}
+	err := rules.Effects(&q, f, rules.EffectDialect{ID: "id", Turn: turnOf, ModelCalls: "interlock.model_calls",
+		Time: func(t time.Time) any { return t }, Now: now})
+	if err != nil {
+		return nil, fail(operation, err)
+	}
+	return s.effects(ctx, operation, q.Text, q.Args...)
+}
+
+// OpenTenants implements [store.Ledger].
+func (s *Store) OpenTenants(ctx context.Context) (all []string, err error) {
+	err = s.read(ctx, "list of tenants with open effects",
+		`SELECT DISTINCT tenant FROM interlock.effects WHERE status = 'claimed' AND attempts > released ORDER BY tenant`, nil, func(r row) error {
+			var tenant string
+			err := r.Scan(&tenant)
+			all = append(all, tenant)
+			return err
+		})
+	return all, err
+}
+
+func (s *Store) effects(ctx context.Context, operation, query string, args ...any) (found []store.Effect, err error) {
+	err = s.read(ctx, operation, query, args, func(r row) error {
+		e, err := scanEffect(r)
+		found = append(found, e)
+		return err
+	})
+	return found, err
+}
+
+func scanEffect(r row) (e store.Effect, err error) {
+	var args string
+	var result, ref *string
+	var size *int
+	var began, deadline *time.Time
+	var id int64
+	err = r.Scan(&e.Tenant, &e.Key, &e.Address, &e.Scope, &e.Agent, &e.Version, &e.Tool, &e.Kind, &e.Step, &e.Ordinal, &args,
+		&e.Status, &result, &ref, &size, &e.Reason, &e.By, &e.Attempts, &e.Released, &e.Unknown,
+		&e.ClaimedAt, &e.AttemptAt, &began, &deadline, &e.SettledAt, &e.DoubtAt, &e.UndoneAt, &e.UndoneBy, &id)
+	if err != nil {
+		return e, err
+	}
+	e.Args, e.ClaimedAt, e.AttemptAt, e.Cursor = agent.JSON(args), e.ClaimedAt.UTC(), e.AttemptAt.UTC(), strconv.FormatInt(id, 10)
+	e.SettledAt, e.DoubtAt, e.UndoneAt = utc(e.SettledAt), utc(e.DoubtAt), utc(e.UndoneAt)
+	if began != nil {
+		e.BeganAt = began.UTC()
+	}
+	if deadline != nil {
+		e.Deadline = deadline.UTC()
+	}
+	if result != nil {
+		e.Result = agent.JSON(*result)
+	}
+	if ref != nil && size != nil {
+		e.Whole = &agent.Blob{Ref: *ref, Bytes: *size}
+	}
+	return e, nil
+}
