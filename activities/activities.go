@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -25,12 +26,16 @@ import (
 // dead worker's steps wait.
 const HeartbeatEvery = time.Second
 
-// Activities holds what activities need. All fields are required but Log.
+// Activities holds what activities need. All fields are
+// required but Alive and Log.
 type Activities struct {
 	Agents *agent.Registry
 	Store  store.Store
 	// Model is the model that runs an agent.
 	Model func(def *agent.Definition) (llm.Model, error)
+	// Alive says whether Temporal has a chain of runs under way. nil: what the
+	// journal says is taken for true.
+	Alive func(ctx context.Context, address, firstRunID string) (bool, error)
 	Log   *slog.Logger
 }
 
@@ -84,11 +89,17 @@ func (a *Activities) ride(ctx context.Context, r signals.Ride, commit func(conte
 		if err != nil {
 			return out, failed(signals.ErrStore, fmt.Sprintf("look-up of the effect of step %s: %v", task.Step, err))
 		}
-		if ok {
+		switch {
+		case ok:
 			if err := a.undone(ctx, task, ref); err != nil {
 				return out, err
 			}
 			out.Standing = append(out.Standing, signals.Standing{Step: task.Step, ToolResult: toolResult(result)})
+		case slices.Contains(r.Doubts, task.Step):
+			err := a.Store.MarkDoubt(ctx, ref.Tenant, task.Key, "no attempt has said whether it happened: a person must find out")
+			if err != nil && agent.ErrorCode(err) != agent.CodeNotFound { // a Transactional tool's row is in its own database
+				return out, failed(signals.ErrStore, fmt.Sprintf("mark of the doubt about step %s: %v", task.Step, err))
+			}
 		}
 	}
 	return out, nil

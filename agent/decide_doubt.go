@@ -55,16 +55,29 @@ func (m *Machine) checkedResult(g *Gate, v Verdict) (JSON, error) {
 	if v.Verdict != Happened || g == nil || g.Kind != KindDoubt {
 		return v.Result, nil
 	}
-	t := m.def.tools[g.Tool]
-	if size := len(v.Result); size > m.run.Limits.Result {
-		return nil, Errorf(CodeInvalid, "the result has %d bytes, the limit is %d", size, m.run.Limits.Result)
+	return m.def.checkResult(g.Tool, v.Result, m.run.Limits.Result)
+}
+
+// CheckResult is a result that a person gives for a tool, in canonical form, where
+// it is one that the tool could have given.
+func (d *Definition) CheckResult(tool string, result JSON) (JSON, error) {
+	if _, ok := d.tools[tool]; !ok {
+		return nil, Errorf(CodeInvalid, "agent %s/v%d has no tool %s", d.Name, d.Version, tool)
+	}
+	return d.checkResult(tool, result, d.limits.Result)
+}
+
+func (d *Definition) checkResult(tool string, result JSON, limit int) (JSON, error) {
+	t := d.tools[tool]
+	if size := len(result); size > limit {
+		return nil, Errorf(CodeInvalid, "the result has %d bytes, the limit is %d", size, limit)
 	}
 	if t.result == nil {
-		return Canonical(v.Result)
+		return Canonical(result)
 	}
-	out, err := t.result.arguments(v.Result.String(), t.resultType)
+	out, err := t.result.arguments(result.String(), t.resultType)
 	if err != nil {
-		return nil, Errorf(CodeInvalid, "this is no result of %s: %w", g.Tool, err)
+		return nil, Errorf(CodeInvalid, "this is no result of %s: %w", tool, err)
 	}
 	return out, nil
 }

@@ -38,6 +38,9 @@ type Ride struct {
 	// Lookups are steps that wait at gates which this batch opens: does their
 	// effect stand already?
 	Lookups []agent.Task `json:"lookups,omitempty"`
+	// Doubts are the steps of Lookups that are in doubt: where their effect does not
+	// stand, the ledger records that a person must find out.
+	Doubts []string `json:"doubts,omitempty"`
 	// Resolved are effects of which a person has said what became of them. They
 	// are settled before anything else runs; again is harmless.
 	Resolved []Resolved `json:"resolved,omitempty"`

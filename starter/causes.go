@@ -18,7 +18,7 @@ import (
 func (l *look) causes() []func() (finding, bool) {
 	return []func() (finding, bool){
 		l.hasEnded, l.wasClosed, l.isForgotten, l.taskFails, l.diverged, l.notDeployed, l.storeDown, l.noWorker,
-		l.cancelling, l.paused, l.modelDown, l.stepFails, l.inDoubt, l.atGates, l.forUser, l.atWork,
+		l.cancelling, l.paused, l.modelDown, l.held, l.stepFails, l.inDoubt, l.atGates, l.forUser, l.atWork,
 	}
 }
 
@@ -158,6 +158,15 @@ func (l *look) modelDown() (finding, bool) {
 	}
 	f.sentence += fmt.Sprintf(" (%s): %s", a.tries(), brief(a.Failure))
 	return f, true
+}
+
+// held: an operator keeps a tool's effects from starting.
+func (l *look) held() (finding, bool) {
+	a, ok := l.failing(func(p Pending) bool { return p.ofKind(signals.ErrHeld) })
+	if !ok {
+		return finding{}, false
+	}
+	return finding{fmt.Sprintf("waits: %s (%s)", brief(a.Failure), a.Type), "interlock hold list, and interlock hold release once it may go on"}, true
 }
 
 // stepFails: a tool is tried again and again.

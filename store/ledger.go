@@ -171,8 +171,8 @@ type EffectFilter struct {
 	State        EffectState
 	Since, Until time.Time // of the first claim: from, and before
 	Instructions string    // what the digest begins with, of those that the model call of the step's turn was made with
-	// Stranded lists open rows that no attempt can be at any more: the deadline
-	// passed Grace ago, by the database's clock.
+	// Stranded lists rows, open or in doubt, that no attempt can be at any more: the
+	// deadline passed Grace ago, by the database's clock.
 	Stranded bool
 	Grace    time.Duration
 	After    string // the Cursor of the last row of the page before

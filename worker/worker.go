@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	sdk "go.temporal.io/sdk/worker"
@@ -81,7 +83,7 @@ func New(c Config, agents ...*agent.Definition) (*Worker, error) {
 		DisableRegistrationAliasing:        true,
 		OnFatalError:                       w.fail,
 	})
-	Register(w.sdk, registry, &activities.Activities{Agents: registry, Store: c.Store, Model: c.model, Log: c.Log})
+	Register(w.sdk, registry, &activities.Activities{Agents: registry, Store: c.Store, Model: c.model, Alive: c.alive, Log: c.Log})
 	return w, nil
 }
 
@@ -93,6 +95,19 @@ func (c Config) model(def *agent.Definition) (llm.Model, error) {
 		return c.Model, nil
 	}
 	return nil, fmt.Errorf("agent %s has no model on this worker", def.Name)
+}
+
+// alive asks Temporal whether it has a chain of runs under way.
+func (c Config) alive(ctx context.Context, address, firstRunID string) (bool, error) {
+	described, err := c.Client.DescribeWorkflowExecution(ctx, address, "")
+	if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	info := described.GetWorkflowExecutionInfo()
+	return info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING && (firstRunID == "" || info.GetFirstRunId() == firstRunID), nil
 }
 
 // Register registers the workflows and activities of agents under the names

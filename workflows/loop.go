@@ -172,6 +172,11 @@ func (l *loop) startTimer(ctx workflow.Context, g agent.OpenGate) {
 // ride is what the next activity carries.
 func (l *loop) ride() signals.Ride {
 	r := signals.Ride{FirstRunID: l.info.FirstRunID, Batch: l.machine.Batch(), Lookups: l.lookups, Resolved: l.resolved}
+	for _, s := range l.machine.Run().Steps {
+		if s.Status == agent.StepInDoubt && slices.ContainsFunc(l.lookups, func(t agent.Task) bool { return t.Step == s.ID }) {
+			r.Doubts = append(r.Doubts, s.ID)
+		}
+	}
 	l.lookups, l.resolved = nil, nil
 	return r
 }

@@ -21,9 +21,10 @@ type Runs struct{ agents *agent.Registry }
 // New makes the workflows of a registry.
 func New(agents *agent.Registry) *Runs { return &Runs{agents} }
 
-// Registered is what a workflow of a given type runs; for workers and replayers.
+// Registered is what a workflow of a given type runs: every agent's runs, and what
+// looks after the ledger. It is for workers and replayers.
 func (r *Runs) Registered() map[string]any {
-	out := map[string]any{}
+	out := map[string]any{signals.WorkflowSweep: Sweep, signals.WorkflowResolve: Resolve}
 	for _, name := range r.agents.Names() {
 		out[name] = r.Run
 	}

@@ -80,10 +80,15 @@ func (w *world) effects(address string) ([]store.Effect, error) {
 
 // openStore opens a SQLite file, or the PostgreSQL that a URL names.
 func openStore(ctx context.Context, dsn string) (store.Store, error) {
+	return openStoreAt(ctx, dsn, nil)
+}
+
+// openStoreAt opens a store that goes by another clock.
+func openStoreAt(ctx context.Context, dsn string, now func() time.Time) (store.Store, error) {
 	if strings.HasPrefix(dsn, "postgres") {
-		return postgres.Open(ctx, dsn, &postgres.Options{MaxConns: 8})
+		return postgres.Open(ctx, dsn, &postgres.Options{MaxConns: 8, Now: now})
 	}
-	return sqlite.Open(ctx, dsn, nil)
+	return sqlite.Open(ctx, dsn, &sqlite.Options{Now: now})
 }
 
 // idleWorld has no worker yet.

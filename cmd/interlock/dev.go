@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"interlock/examples/refund"
+	"interlock/starter"
 )
 
 func (a *app) devCommand() *cobra.Command {
@@ -51,10 +53,17 @@ the configuration is wrong.`,
 	return cmd
 }
 
+// sweepEvery is how often effects whose runs have ended are looked after.
+const sweepEvery = 5 * time.Minute
+
 // serve runs until ctx ends.
 func (a *app) serve(ctx context.Context, s *stage) error {
 	if err := s.Open(ctx); err != nil {
 		return err
+	}
+	sweeps := starter.New(s.client, starter.WithTaskQueue(s.settings.TaskQueue))
+	if err := sweeps.ScheduleSweep(ctx, sweepEvery); err != nil {
+		return errors.Join(err, s.Close())
 	}
 	return errors.Join(a.invite(ctx, s), s.Close())
 }

@@ -78,7 +78,7 @@ var effectTests = []contract{
 		everyState(t, s)
 		mustClaim(t, s, named("stranded", nil), true) // its time is up at once
 		mustClaim(t, s, named("runs", func(c *store.Claim) { c.Attempt = time.Hour }), true)
-		require.Equal(t, []string{"open", "stranded"}, effectKeys(t, s, store.EffectFilter{Stranded: true}))
+		require.Equal(t, []string{"open", "doubt", "stranded"}, effectKeys(t, s, store.EffectFilter{Stranded: true}))
 		require.Empty(t, effectKeys(t, s, store.EffectFilter{Stranded: true, Grace: time.Hour}))
 	}},
 	{"tenants that have open effects", func(t *testing.T, s store.Store) {

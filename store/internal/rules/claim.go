@@ -73,8 +73,7 @@ func Effects(q *Query, f store.EffectFilter, d EffectDialect) error {
 			` AND m.instructions LIKE %)`, f.Instructions+"\x25")
 	}
 	if f.Stranded {
-		q.And(states[store.StateOpen])
-		q.And("(e.deadline IS NULL OR e.deadline < %)", d.Time(d.Now.Add(-f.Grace)))
+		q.And("e.status = 'claimed' AND e.attempts > e.released AND (e.deadline IS NULL OR e.deadline < %)", d.Time(d.Now.Add(-f.Grace)))
 	}
 	if f.After != "" {
 		id, err := strconv.ParseInt(f.After, 10, 64)
