@@ -90,6 +90,30 @@ var usageCases = []bad{
 	{"gate happened " + someRun + " 3.1-doubt --result {} --reason seen", exitUsage, "give the --digest"},
 	{"gate did-not-happen " + someRun + " 3.1-doubt --digest " + noDigest, exitUsage, "needs --reason: how you found out"},
 	{"gate did-not-happen " + someRun + " 3.1-doubt --again=maybe", exitUsage, "invalid argument"},
+	{"ledger", exitUsage, "a command is missing: interlock ledger has list, show"},
+	{"ledger list", exitUsage, "no tenant is named"},
+	{"ledger show k", exitUsage, "no tenant is named"},
+	{"ledger list --tenant acme --state odd", exitUsage, "want one of any, applied"},
+	{"ledger list --tenant acme --since yesterday", exitUsage, "want how long ago, such as 90m"},
+	{"ledger list --tenant acme --since -1h", exitUsage, "want how long ago, such as 90m"},
+	{"ledger list --tenant acme --limit 0", exitUsage, "give 1 to 500"},
+	{"ledger list --tenant acme --agent-version -1", exitUsage, "neither is negative"},
+	{"ledger list --tenant acme --instructions v3", exitUsage, "is not the beginning of a digest"},
+	{"ledger list --tenant acme --address k", exitUsage, "no run's address"},
+	{"ledger show --tenant acme", exitUsage, "accepts 1 arg(s)"},
+	{"ledger resolve k --tenant acme --reason r", exitUsage, "say either --happened"},
+	{"ledger resolve k --tenant acme --reason r --happened {} --did-not-happen", exitUsage, "say either --happened"},
+	{"ledger resolve k --tenant acme --did-not-happen", exitUsage, "needs --reason: how you found out"},
+	{"ledger resolve k --tenant acme --reason r --did-not-happen=false", exitUsage, "say either --happened"},
+	{"ledger resolve k --tenant acme --reason r --happened {", exitUsage, "no JSON that is accepted"},
+	{"ledger resolve k --tenant acme --reason r --happened= ", exitUsage, "needs the result"},
+	{"ledger sweep --every 5s", exitUsage, "give 1m or more"},
+	{"ledger sweep now", exitUsage, "unknown command"},
+	{"hold", exitUsage, "say what is meant: --agent, --tool or --tenant"},
+	{"hold --everything --tool t --reason r", exitUsage, "say what is meant"},
+	{"hold --tool t", exitUsage, "needs --reason: whoever waits is told why"},
+	{"hold release", exitUsage, "say what is meant"},
+	{"hold everything", exitUsage, "unknown command"},
 	{"demo --model m --timeout x", exitUsage, "invalid argument"},
 	{"dev --port x", exitUsage, "invalid argument"},
 	{"worker --model-name m", exitUsage, "OPENAI_API_KEY"},
@@ -114,7 +138,8 @@ func addressCases() (cases []bad) {
 // flagCases are flags that no command takes, and forms that none writes.
 func flagCases() (cases []bad) {
 	for _, command := range []string{"demo", "dev", "worker", "migrate", "version", "config show", "run start", "run get", "run list", "run watch", "run why", "run message",
-		"run amend", "run pause", "run resume", "run cancel", "run export", "gate list", "gate show", "gate approve", "gate reject", "gate happened", "gate did-not-happen"} {
+		"run amend", "run pause", "run resume", "run cancel", "run export", "gate list", "gate show", "gate approve", "gate reject", "gate happened", "gate did-not-happen",
+		"ledger list", "ledger show", "ledger resolve", "ledger sweep", "hold", "hold list", "hold release"} {
 		cases = append(cases, bad{command + " --nope", exitUsage, "unknown flag: --nope"})
 		if command != "dev" && command != "worker" && command != "run export" {
 			cases = append(cases, bad{command + " -o yaml", exitUsage, "want one of text, json, jsonl"})
@@ -177,6 +202,8 @@ func TestBad_WhatIsAskedForIsNotThere(t *testing.T) {
 		{"gate approve acme/refund/bad-ended 3.1 --digest " + noDigest, exitEnded, "has ended (cancelled)"},
 		{"run export " + address + " --journal /nowhere/at/all", exitUsage, "/nowhere/at/all"},
 		{"run list --after nonsense", exitUsage, "cursor"},
+		{"ledger list --after nonsense", exitUsage, "cursor"},
+		{"ledger show nothing", exitNotFound, "no such key"},
 	} {
 		r := w.command().run(t, c.words()...)
 		require.Equal(t, c.code, r.code, "%s: %s", c.args, r.err)
@@ -205,6 +232,8 @@ func TestBad_TemporalIsDown(t *testing.T) {
 		"gate show " + address + " 3.1":          "issue_refund",
 		"run get " + address:                     "waiting for gate",
 		"run why " + address:                     "3.1",
+		"ledger list --tool none":                "There are no such effects.",
+		"hold list":                              "Nothing is held.",
 		"run export " + address + " --journal -": `"seq"`,
 	} {
 		r := c.run(t, append(strings.Fields(args), "--timeout", "5s")...)

@@ -32,21 +32,21 @@ agent's version any more, --unchecked takes the result as it is.`,
 	cmd.Flags().BoolVar(&not, "did-not-happen", false, "it did not happen")
 	cmd.Flags().StringVar(&in.Reason, "reason", "", "`how` you found out; it stays in the ledger")
 	cmd.Flags().BoolVar(&in.Unchecked, "unchecked", false, "take the result although no worker has the agent's version")
-	cmd.MarkFlagsMutuallyExclusive("happened", "did-not-happen")
-	cmd.MarkFlagsOneRequired("happened", "did-not-happen")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if strings.TrimSpace(in.Reason) == "" {
 			return usagef("a resolution needs --reason: how you found out")
 		}
-		if in.Happened = cmd.Flags().Changed("happened"); in.Happened {
+		in.Happened = cmd.Flags().Changed("happened")
+		if in.Happened == not {
+			return usagef("say either --happened with the result, or --did-not-happen")
+		}
+		if in.Happened {
 			if in.Result, err = a.bodyOf(result); err != nil {
 				return err
 			}
 			if in.Result == nil {
 				return usagef("--happened needs the result, as the tool would have answered it")
 			}
-		} else if !not {
-			return usagef("--did-not-happen=false says nothing: give --happened with the result")
 		}
 		if err := who.ready(); err != nil {
 			return err
