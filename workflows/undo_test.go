@@ -383,3 +383,30 @@ func TestRepair_LeavesStanding(t *testing.T) {
 	require.Equal(t, "unsend:1:1", u.noted())
 	require.Equal(t, map[string]string{"send": stepOf(repair, stepOf(repair, "1.1").UndoneBy).Key}, w.undoneBy(address))
 }
+
+// After a reset to before a step that was undone, the step is told so, and the same
+// call is a new effect; after one to before the undo, what the undo did stands.
+func TestUndo_Reset(t *testing.T) {
+	t.Parallel()
+	u, sends := &labUndo{}, newCounter()
+	w, _ := undoWorld(t, u, lab{send: sends.tool})
+	address := w.start("k")
+	w.chat(address, "send 1")
+	w.undo(address, "1.1")
+	before := w.until(address, "undone", stepIs("1.1", agent.StepUndone))
+	first := w.runID(address)
+	events := w.history(address, first)
+
+	second := w.reset(address, first, taskOf(t, events, "lab.unsend", 1))
+	w.until(address, "the new run", func(r *agent.Run) bool { return w.runID(address) == second && stepIs("1.1", agent.StepUndone)(r) })
+	require.Equal(t, "unsend:1:1", u.noted(), "the request came again, and its effect stands")
+
+	third := w.reset(address, second, taskOf(t, w.history(address, second), "lab.send", 1))
+	run := w.until(address, "refused", func(r *agent.Run) bool { return w.runID(address) == third && stepIs("1.1", agent.StepRefused)(r) })
+	require.Contains(t, stepOf(run, "1.1").Reason, "it happened and was undone (by effect "+stepOf(before, "2.1").Key+")")
+	require.Equal(t, 1, sends.total())
+	w.chat(address, "send 1")
+	require.Equal(t, 2, sends.total())
+	require.Equal(t, "unsend:1:1", u.noted())
+	w.cancelled(address)
+}
