@@ -148,7 +148,7 @@ func (m *Machine) commit(c commitment) {
 		}
 		d.Ordinal = m.run.Ordinals[d.Effect]
 		d.Key = digest([]any{m.run.Scope(), c.tool, d.Effect, d.Ordinal})
-		d.Repeatable, d.Compensation = c.t.repeatable, c.t.undo
+		d.Repeatable, d.Compensation = c.t.repeatable && c.undoes == nil, c.t.undo
 	}
 	policy, needed := m.needsGate(c.gate, c.args)
 	if needed {

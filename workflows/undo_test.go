@@ -162,7 +162,10 @@ func TestUndo(t *testing.T) {
 	w.chat(address, "send 1")
 	w.chat(address, "pay 2")
 	before := w.until(address, "both", stepIs("3.1", agent.StepDone))
-	require.Equal(t, agent.Accepted, w.undo(address, "1.1", "3.1").Receipt.Status)
+	first := signals.Undo{ID: "first", Principal: ops, Steps: []string{"3.1", "1.1"}, Reason: "wrong day"}
+	out, err := w.starter.Undo(w.ctx, address, first)
+	require.NoError(t, err)
+	require.Equal(t, agent.Accepted, out.Receipt.Status)
 	run := w.until(address, "undone", stepIs("1.1", agent.StepUndone))
 	require.Equal(t, "unpay:2 unsend:1:1", u.noted())
 	require.Equal(t, agent.StepUndone, stepOf(run, "3.1").Status)
@@ -183,11 +186,18 @@ func TestUndo(t *testing.T) {
 	w.chat(address, "pay 2")
 	require.Equal(t, 1, payments(t, w.db))
 
-	_, err := w.starter.Undo(w.ctx, address, signals.Undo{ID: "again", Principal: ops, Steps: []string{"1.1"}, Reason: "wrong day"})
+	_, err = w.starter.Undo(w.ctx, address, signals.Undo{ID: "again", Principal: ops, Steps: []string{"1.1"}, Reason: "wrong day"})
 	require.Equal(t, agent.CodeConflict, agent.ErrorCode(err))
 	require.ErrorContains(t, err, "it was undone by step 4.2 already")
 	w.chat(address, "end")
 	w.finished(address, agent.RunCompleted)
+	// A repeat of what the run has done is known after its end: no repair is started.
+	// Named in another order, so that Temporal does not answer from memory.
+	first.Steps = []string{"1.1", "3.1"}
+	same, err := w.starter.Undo(w.ctx, address, first)
+	require.NoError(t, err)
+	require.Equal(t, agent.Repeated, same.Receipt.Status)
+	require.Nil(t, same.Repair)
 }
 
 // A compensation has its own gate: rejected, the step stands; asked for again and
