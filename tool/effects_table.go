@@ -147,7 +147,7 @@ JOIN pg_catalog.pg_class c ON c.oid = a.attrelid JOIN pg_catalog.pg_namespace n 
 WHERE c.oid = to_regclass('` + tableName + `') AND a.attnum > 0 AND NOT a.attisdropped`
 	columnsInSQLite = `SELECT 'main', name FROM pragma_table_info('` + tableName + `', 'main')`
 	// elsewhere finds tables that the search_path does not reach.
-	elsewhere = `SELECT coalesce(string_agg(n.nspname, ', '), '') FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+	elsewhere = `SELECT coalesce(string_agg(n.nspname, ', '), ''), coalesce(bool_or(pg_table_is_visible(c.oid)), false) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relname = '` + tableName + `' AND c.relkind IN ('r', 'p') AND c.relpersistence <> 't'`
 )
 
@@ -200,10 +200,14 @@ func mend(ctx context.Context, db *sql.DB, e engine, have []string, missing []co
 	}
 	if e == postgresEngine && !deliberate {
 		var schemas string
-		if err := db.QueryRowContext(ctx, elsewhere).Scan(&schemas); err != nil {
+		var visible bool
+		if err := db.QueryRowContext(ctx, elsewhere).Scan(&schemas, &visible); err != nil {
 			return err
 		}
-		if schemas != "" {
+		switch {
+		case visible:
+			return errors.New("another process makes it")
+		case schemas != "":
 			return agent.Errorf(agent.CodeUnavailable, "table %s is in the schema %s, which the search_path of the tool's connection does not reach, and what has been done is recorded there: "+
 				"let the search_path name it; or, where this schema shall have effects of its own, run `interlock effects install DSN` once", tableName, schemas)
 		}

@@ -35,17 +35,17 @@ func (t *Tool[S, A, R]) transactional(ctx context.Context, task agent.Task, args
 	defer func() { _ = tx.Rollback() }() // where the function ends its goroutine
 	r, err := t.call(bounded, "", tx, args)
 	if err != nil {
-		return Result{}, table.rollBack(ctx, tx, task, tooLong(bounded, err))
+		return table.rollBack(ctx, tx, task, tooLong(bounded, err))
 	}
 	out, err := t.result(bounded, r, task.Limit, p)
 	if err != nil {
-		return Result{}, table.rollBack(ctx, tx, task, tooLong(bounded, fmt.Errorf("result: %w", err)))
+		return table.rollBack(ctx, tx, task, tooLong(bounded, fmt.Errorf("result: %w", err)))
 	}
 	switch settled, err := table.settle(bounded, tx, task, out); {
 	case errors.Is(err, sql.ErrTxDone):
 		return table.settleLate(ctx, task, out, tooLong(bounded, fmt.Errorf("the function ended its transaction, which it must leave to Interlock: %w", err)))
 	case err != nil:
-		return Result{}, table.rollBack(ctx, tx, task, tooLong(bounded, fmt.Errorf("settle: %w", err)))
+		return table.rollBack(ctx, tx, task, tooLong(bounded, fmt.Errorf("settle: %w", err)))
 	case !settled:
 		return Result{}, inDoubt(task, "ended the transaction by a statement of its own, or changed "+tableName)
 	}
@@ -139,7 +139,7 @@ func changed(r sql.Result, err error) (bool, error) {
 func (e *effectsTable) instead(ctx context.Context, task agent.Task, cause error) (Result, error) {
 	s, err := e.settlement(ctx, task)
 	switch {
-	case err != nil && asFailure(err).Kind != FailedStore:
+	case errors.As(err, new(*Failure)):
 		return Result{}, err
 	case err == nil && s != nil && s.Ended() != nil:
 		return Result{}, &Failure{Kind: FailedRefused, Err: s.Ended()}
@@ -154,27 +154,28 @@ func (e *effectsTable) instead(ctx context.Context, task agent.Task, cause error
 }
 
 // rollBack ends an attempt whose function failed: nothing of it stands, unless the
-// function has ended the transaction itself.
-func (e *effectsTable) rollBack(ctx context.Context, tx *sql.Tx, task agent.Task, cause error) error {
+// function has ended the transaction itself, or another attempt came in between
+// when the time was up.
+func (e *effectsTable) rollBack(ctx context.Context, tx *sql.Tx, task agent.Task, cause error) (Result, error) {
 	done, cancel := after(ctx)
 	defer cancel()
-	if errors.Is(tx.Rollback(), sql.ErrTxDone) { // by the function, or since the time was up
+	if errors.Is(tx.Rollback(), sql.ErrTxDone) {
 		s, err := e.settlement(done, task)
 		if err != nil {
 			f := &Failure{Kind: FailedUnknown, Err: errors.Join(cause, err), Open: true, Wait: retryWait(cause)}
 			if asFailure(err).Kind == FailedInDoubt {
 				f.Kind = FailedInDoubt
 			}
-			return f
+			return Result{}, f
 		}
-		if s != nil && s.Ended() == nil { // by an attempt that came in between
-			return &Failure{Kind: FailedUnknown, Err: cause, Open: true, Wait: retryWait(cause)}
+		if s != nil && s.Ended() == nil {
+			return s.Result, nil
 		}
 	}
 	if IsRefused(cause) {
-		return e.refuse(done, task, cause)
+		return Result{}, e.refuse(done, task, cause)
 	}
-	return rolledBack(cause)
+	return Result{}, rolledBack(cause)
 }
 
 // refuse records a refusal for good, so that a later attempt of the same key is
@@ -234,7 +235,7 @@ func refusesCommit(state string) bool {
 func (e *effectsTable) unless(ctx context.Context, task agent.Task, f *Failure) (Result, error) {
 	s, err := e.settlement(ctx, task)
 	switch {
-	case err != nil && asFailure(err).Kind != FailedStore:
+	case errors.As(err, new(*Failure)):
 		return Result{}, err
 	case err != nil:
 		return Result{}, &Failure{Kind: FailedUnknown, Err: errors.Join(f, err), Open: true, Wait: f.Wait}
@@ -246,7 +247,8 @@ func (e *effectsTable) unless(ctx context.Context, task agent.Task, f *Failure) 
 	return Result{}, f
 }
 
-// settlement reads how the effect ended; nil where there is no row.
+// settlement reads how the effect ended; nil where there is no row. Its error is a
+// [*Failure] where the row was read and says so.
 func (e *effectsTable) settlement(ctx context.Context, task agent.Task) (*Settlement, error) {
 	var s Settlement
 	var scope, tool, args, result, ref string
