@@ -122,7 +122,11 @@ func installEffects(ctx context.Context, db *sql.DB, deliberate bool) (*effectsT
 			return nil, done, refused
 		}
 	}
-	return nil, done, fmt.Errorf("table %s cannot be made or brought up to date%s: %w", tableName, mayNot(ctx, db, failed), failed)
+	code := agent.CodeUnavailable
+	if isState(failed, noPrivilege) {
+		code = agent.CodeDenied
+	}
+	return nil, done, agent.Errorf(code, "table %s cannot be made or brought up to date%s: %w", tableName, mayNot(ctx, db, failed), failed)
 }
 
 // engineOf asks a database what it is: its driver does not tell.
@@ -138,7 +142,7 @@ func engineOf(ctx context.Context, db *sql.DB) (engine, error) {
 	if err == nil {
 		return "", agent.Errorf(agent.CodeInvalid, "the database of a Transactional tool must be SQLite or PostgreSQL, and this one says that it is %q: give the tool another effect", version)
 	}
-	return "", fmt.Errorf("the tool's database does not answer, or is neither SQLite nor PostgreSQL: %w", err)
+	return "", agent.Errorf(agent.CodeUnavailable, "the tool's database does not answer, or is neither SQLite nor PostgreSQL: %w", err)
 }
 
 const (
