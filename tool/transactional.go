@@ -276,8 +276,8 @@ func (e *effectsTable) settlement(ctx context.Context, task agent.Task) (*Settle
 
 // inDoubt is a function that broke the rules: what it did may stand by halves.
 func inDoubt(task agent.Task, did string) error {
-	return &Failure{Kind: FailedInDoubt, Open: true, Err: fmt.Errorf("the function of tool %s %s, which it must leave to Interlock: what it did may stand, "+
-		"and is never run again under this key (%s)", task.Tool, did, task.Key)}
+	return &Failure{Kind: FailedInDoubt, Open: true, Err: fmt.Errorf("the function of tool %s %s, which it must leave to Interlock: what it did may stand. "+
+		"It is not run again; find out, and delete its row in %s (key %s) if nothing stands", task.Tool, did, tableName, task.Key)}
 }
 
 // rolledBack is a failed attempt of which nothing stands.

@@ -182,6 +182,7 @@ var pools = map[string]func(t testing.TB) *product{
 	"sqlite, with one connection":   func(t testing.TB) *product { p := newSQLite(t, ""); p.SetMaxOpenConns(1); return p },
 	"postgres":                      func(t testing.TB) *product { return newPostgres(t, "") },
 	"postgres, serializable":        func(t testing.TB) *product { return newPostgres(t, "default_transaction_isolation=serializable") },
+	"postgres, simple protocol":     func(t testing.TB) *product { return newPostgres(t, "default_query_exec_mode=simple_protocol") },
 	"postgres, with one connection": func(t testing.TB) *product { p := newPostgres(t, ""); p.SetMaxOpenConns(1); return p },
 }
 

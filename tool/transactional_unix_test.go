@@ -45,6 +45,7 @@ func TestTransactional_WorkerStandsStill(t *testing.T) {
 	for engine, open := range openers {
 		for name, then := range map[string]syscall.Signal{"and goes on": syscall.SIGCONT, "and is killed": syscall.SIGKILL} {
 			t.Run(engine+", "+name, func(t *testing.T) {
+				t.Parallel()
 				db := open(t)
 				r := transactional(db.DB, pay)
 				untilSettled(t, r, keyed("first"))
