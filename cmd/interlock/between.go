@@ -44,4 +44,3 @@ func moment(flag, text string) (time.Time, error) {
 	}
 	return time.Time{}, usagef("--%s %q is no time: give one such as 2026-03-01T09:00:00Z, 2026-03-01, or 24h for so long ago", flag, text)
 }
-
