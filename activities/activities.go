@@ -91,6 +91,9 @@ func (a *Activities) ride(ctx context.Context, r signals.Ride, commit func(conte
 		}
 		switch {
 		case ok:
+			if err := a.undone(ctx, task, ref); err != nil {
+				return out, err
+			}
 			out.Standing = append(out.Standing, signals.Standing{Step: task.Step, ToolResult: toolResult(result)})
 		case slices.Contains(r.Doubts, task.Step):
 			err := a.Store.MarkDoubt(ctx, ref.Tenant, task.Key, "no attempt has said whether it happened: a person must find out")
@@ -109,12 +112,15 @@ func (a *Activities) resolve(ctx context.Context, x signals.Resolved, ref store.
 	switch agent.ErrorCode(err) {
 	case agent.CodeConflict:
 		a.log().Warn("an operator's word differs from the ledger, which stays", "address", ref.Address, "step", x.Task.Step, "error", err)
-		return nil
+		err = nil
 	case agent.CodeNotFound: // a Transactional tool's row is in its own database
-		return nil
+		err = nil
 	}
 	if err != nil {
 		return failed(signals.ErrStore, fmt.Sprintf("settlement of step %s: %v", x.Task.Step, err))
+	}
+	if x.Refused == "" {
+		return a.undone(ctx, x.Task, ref)
 	}
 	return nil
 }

@@ -43,6 +43,9 @@ func (a *Activities) RunTool(ctx context.Context, in signals.ToolInput) (signals
 	if err != nil {
 		return signals.ToolOutput{}, err
 	}
+	if err := a.undone(ctx, in.Task, ref(ctx, in.FirstRunID)); err != nil {
+		return signals.ToolOutput{}, err
+	}
 	out := signals.ToolOutput{Carried: carried, ToolResult: toolResult(result)}
 	out.ActiveMS = activeMS(ctx, began)
 	return out, nil

@@ -26,7 +26,7 @@ func (m *Machine) once() {
 	r := m.run
 	if r.Cancel != nil {
 		if !r.busy() {
-			m.emit(EventCancelled, "", EndedData{Reason: r.Cancel.Reason, Failed: m.inDoubt()})
+			m.emit(EventCancelled, "", EndedData{Reason: r.Cancel.Reason, Failed: append(m.inDoubt(), r.standing()...)})
 		}
 		return
 	}
@@ -38,7 +38,11 @@ func (m *Machine) once() {
 		m.judgeKept()
 		return
 	}
-	if r.busy() || m.held {
+	if m.undoNext() || r.busy() || m.held {
+		return
+	}
+	if r.Repairs != nil {
+		m.repaired()
 		return
 	}
 	if reason := m.overBudget(); reason != "" {
@@ -64,7 +68,7 @@ func (m *Machine) once() {
 // turnWaits reports whether a step of the latest turn waits for a person.
 func (r *Run) turnWaits() bool {
 	return slices.ContainsFunc(r.Steps, func(s Step) bool {
-		return s.Turn == r.Turn && (s.Status == StepWaiting || s.Status == StepInDoubt)
+		return s.Turn == r.Turn && s.By != ByUndo && (s.Status == StepWaiting || s.Status == StepInDoubt)
 	})
 }
 
@@ -210,16 +214,16 @@ func (m *Machine) trim() {
 	d := TrimmedData{Turns: m.oldTurns()}
 	size := 0
 	for _, s := range r.Steps {
-		size += len(s.Result)
+		size += s.shown()
 	}
 	if size > r.Limits.Active {
 		for _, s := range r.Steps {
 			if size <= r.Limits.Active/2 {
 				break
 			}
-			if len(s.Result) > 0 && s.Turn < r.Turn {
+			if s.shown() > 0 && s.Turn < r.Turn {
 				d.Results = append(d.Results, s.ID)
-				size -= len(s.Result)
+				size -= s.shown()
 			}
 		}
 	}

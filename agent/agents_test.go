@@ -120,7 +120,18 @@ func deskAgent() *agent.Definition {
 			}
 			return a.Amount.Minor > 10
 		}})
+	charge.Undo(tool.Keyed("void", keyed[tool.Done[refundArgs, refund], sent], func(s *box, d tool.Done[refundArgs, refund], _ sent) error {
+		if s.RefundID == d.Result.ID {
+			s.RefundID = ""
+		}
+		return nil
+	}).Gate(tool.Gate[box, tool.Done[refundArgs, refund]]{Roles: []string{"boss"}, Expires: time.Hour,
+		When: func(_ agent.Situation[box], d tool.Done[refundArgs, refund]) bool { return d.Args.OrderID == "78" }}))
 	shot := tool.Once("shot", none[mail, sent], func(s *box, _ mail, m sent) error { s.ReceiptID = m.ID; return nil })
+	shot.Undo(tool.Once("unshoot", none[tool.Done[mail, sent], sent], func(s *box, d tool.Done[mail, sent], m sent) error {
+		s.ReceiptID = ""
+		return nil
+	}))
 	spoil := tool.ReadOnly("spoil", none[mail, sent], func(s *box, _ mail, m sent) error { s.Note = m.ID; return nil })
 	return agent.Define(agent.Spec[start, box]{
 		Name: "desk", Version: 1, Instructions: "Work.",

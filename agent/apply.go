@@ -67,6 +67,7 @@ var appliers = map[EventType]func(*Run, Event){
 	EventPaused:          on(applyPaused),
 	EventResumed:         on(applyResumed),
 	EventAmended:         on(applyAmended),
+	EventUndoRequested:   on(applyUndoRequested),
 	EventSnapshotLoaded:  on(func(r *Run, _ Event, d SnapshotLoadedData) { r.Rules = max(r.Rules, d.Rules) }),
 	EventCompleted:       on(applyEnded(RunCompleted)),
 	EventCancelled:       on(applyEnded(RunCancelled)),
@@ -144,7 +145,10 @@ func (r *Run) callOf(step string) *ProposedCall {
 func applyStarted(r *Run, e Event, d StartedData) {
 	*r = Run{V: RunSchema, Rules: d.Rules, Tenant: e.Tenant, Agent: d.Agent, Version: d.Version, Key: d.Key,
 		FirstRunID: d.FirstRunID, Fingerprint: d.Fingerprint, Principal: d.Principal, User: d.User, Limits: d.Limits, Sensitive: d.Sensitive,
-		StartedAt: e.At, At: e.At, Seq: e.Seq, NextStep: 1, State: JSON("{}")}
+		ScopeOf: d.Scope, StartedAt: e.At, At: e.At, Seq: e.Seq, NextStep: 1, State: JSON("{}")}
+	if d.Repair != nil {
+		r.repair(*d.Repair)
+	}
 }
 
 func applyMessage(r *Run, e Event, d MessageData) {
@@ -177,8 +181,11 @@ func (r *Run) freezeAnswers() {
 		}
 		if s := r.step(c.Step); s != nil {
 			c.Status, c.Text = string(s.Status), s.Reason
-			if s.Status == StepWaiting {
+			switch s.Status {
+			case StepWaiting:
 				c.Text = r.waitingText(c.Step)
+			case StepUndone:
+				c.Text = "it happened, and was undone by step " + s.UndoneBy
 			}
 		}
 	}
@@ -350,7 +357,7 @@ func applyVerdict(r *Run, e Event, d VerdictData) {
 func applyEnded(status RunStatus) func(*Run, Event, EndedData) {
 	return func(r *Run, e Event, d EndedData) {
 		r.Status, r.Reason, r.FailedEnd, r.News = status, d.Reason, d.Failed, e.Seq
-		r.Calling, r.Due, r.Cancel, r.Owed = false, false, nil, 0
+		r.Calling, r.Due, r.Cancel, r.Owed, r.Undo = false, false, nil, 0, nil
 	}
 }
 

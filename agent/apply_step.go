@@ -7,7 +7,7 @@ import (
 
 func applyStepStarted(r *Run, e Event, d StepStartedData) {
 	s := Step{ID: e.Step, Kind: d.Kind, Tool: d.Tool, Args: d.Args, By: d.By, Status: d.Status, Reason: d.Reason,
-		Turn: e.Turn, Seq: e.Seq, Key: d.Key, Effect: d.Effect, Ordinal: d.Ordinal}
+		Turn: e.Turn, Seq: e.Seq, Key: d.Key, Effect: d.Effect, Ordinal: d.Ordinal, Compensation: d.Compensation, Undoes: d.Undoes}
 	if d.Status == StepRunning {
 		s.RunAt = e.At
 	}
@@ -15,6 +15,10 @@ func applyStepStarted(r *Run, e Event, d StepStartedData) {
 	r.NextStep++
 	if d.Repeatable && d.Effect != "" {
 		r.ordinal(d.Effect, d.Ordinal+1)
+	}
+	if d.Undoes != "" {
+		r.undoBegan(e, d)
+		return
 	}
 	if d.By == ByModel {
 		r.Used.Refusals = 0
@@ -53,6 +57,9 @@ func applyStepDone(r *Run, e Event, d StepDoneData) {
 	}
 	r.settle(s, e, StepDone, d.Reason, d.ActiveMS)
 	s.Result, s.Whole = d.Result, d.Whole
+	if s.Undoes != "" {
+		return // what it undid speaks for it
+	}
 	if !d.Uncommitted {
 		r.Used.ToolErrors = 0
 	}
@@ -69,6 +76,9 @@ func applyCommitRefused(r *Run, e Event, d CommitRefusedData) {
 		return
 	}
 	s.Reason = "it happened, but its result was not taken into the state: " + d.Reason
+	if s.Undoes != "" {
+		return
+	}
 	if n := len(r.Opening) - 1; n >= 0 && r.Opening[n].Step == s.ID && r.Opening[n].Kind == ItemOutcome {
 		r.Opening[n].Text += " Its result was not taken into the state: " + d.Reason
 	}
@@ -80,7 +90,11 @@ func applyStepSettled(r *Run, e Event, d StepSettledData) {
 	if s == nil {
 		return
 	}
-	if d.Status == StepFailed || d.Status == StepRefused {
+	if d.Status == StepUndone {
+		r.undone(s, e, d)
+		return
+	}
+	if s.Undoes == "" && (d.Status == StepFailed || d.Status == StepRefused) {
 		r.Used.ToolErrors++
 	}
 	r.settle(s, e, d.Status, d.Reason, 0)
@@ -89,6 +103,10 @@ func applyStepSettled(r *Run, e Event, d StepSettledData) {
 	}
 	if d.ForGood && s.Effect != "" {
 		r.ordinal(s.Effect, s.Ordinal+1)
+	}
+	if s.Undoes != "" {
+		r.undoSettled(s, e, d)
+		return
 	}
 	if s.Kind == KindAsk && d.Status == StepDone {
 		return // the message that answers it speaks for itself
@@ -145,8 +163,11 @@ func applyGateClosed(r *Run, e Event, d GateClosedData) {
 
 func applyTrimmed(r *Run, _ Event, d TrimmedData) {
 	for _, id := range d.Results {
-		if s := r.step(id); s != nil && len(s.Result) > 0 {
-			s.Archived, s.Result = len(s.Result), nil
+		if s := r.step(id); s != nil && s.shown() > 0 {
+			s.Archived = len(s.Result)
+			if !r.keeps(*s) {
+				s.Result = nil
+			}
 			r.Trimmed.Results++
 		}
 	}
@@ -160,8 +181,12 @@ func applyTrimmed(r *Run, _ Event, d TrimmedData) {
 		r.Turns = slices.Delete(r.Turns, 0, n)
 		r.Trimmed.Turns += n
 		before := len(r.Steps)
-		r.Steps = slices.DeleteFunc(r.Steps, func(s Step) bool { return s.Turn <= last && !s.Status.Open() })
+		r.Steps = slices.DeleteFunc(r.Steps, func(s Step) bool { return s.Turn <= last && !s.Status.Open() && !r.keeps(s) })
 		r.Trimmed.Steps += before - len(r.Steps)
-		r.Gates = slices.DeleteFunc(r.Gates, func(g Gate) bool { return g.Status != GateOpen && r.step(g.StepID()) == nil })
+		r.Gates = slices.DeleteFunc(r.Gates, func(g Gate) bool {
+			s := r.step(g.StepID())
+			return g.Status != GateOpen && (s == nil || s.Turn <= last && !s.Status.Open())
+		})
 	}
+	r.boundKept()
 }

@@ -221,6 +221,9 @@ func withdraw(m *Machine, a withdrawArgs) (string, error) {
 	if s == nil || s.Status != StepWaiting {
 		return "", Errorf(CodeInvalid, "step %q does not wait", a.Step)
 	}
+	if s.By == ByUndo {
+		return "", Errorf(CodeDenied, "step %s undoes step %s, which a person asked for; you cannot withdraw it", s.ID, s.Undoes)
+	}
 	m.closeStep(s.ID, GateWithdrawn, StepWithdrawn, "withdrawn by the model"+because(a.Reason))
 	return "step " + a.Step + " is withdrawn and its gate closed", nil
 }

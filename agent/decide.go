@@ -19,7 +19,11 @@ func (m *Machine) started(in Started) {
 	}
 	m.emit(EventStarted, "", StartedData{Agent: m.def.Name, Version: m.def.Version, Key: in.Key, FirstRunID: in.FirstRunID,
 		Rules: in.Rules, Fingerprint: in.Fingerprint, Limits: in.Limits, Principal: in.Principal, User: in.User,
-		Body: body, BodyDigest: in.Digest, After: in.After, Sensitive: m.def.sensitive()})
+		Body: body, BodyDigest: in.Digest, After: in.After, Repair: in.Repair.data(), Scope: in.Repair.scope(), Sensitive: m.def.sensitive()})
+	if in.Repair != nil {
+		m.startRepair(*in.Repair)
+		return
+	}
 	state, err := m.def.init(body)
 	if err == nil && len(state) > m.run.Limits.State {
 		err = Errorf(CodeInvalid, "the first state has %d bytes, the limit is %d", len(state), m.run.Limits.State)
@@ -77,6 +81,8 @@ func (m *Machine) message(in Message) Receipt {
 		return refused(CodeEnded, "the run is being cancelled; start a new one")
 	case m.run.LastWord:
 		return refused(CodeEnded, "the run is ending; start a new one")
+	case m.run.Repairs != nil:
+		return refused(CodeInvalid, "this run only undoes steps of %s, and takes no messages", m.run.Repairs.Address)
 	}
 	unread := len(in.Text)
 	for _, it := range m.run.Opening {
@@ -257,7 +263,7 @@ func (m *Machine) voidGates(changed []string) {
 func (m *Machine) enter(p *phaseDef, by string) {
 	m.emit(EventPhaseEntered, "", PhaseEnteredData{Phase: p.name, Final: p.final, By: by})
 	for _, s := range slices.Clone(m.run.Steps) {
-		if s.Status != StepWaiting || s.Kind == KindAsk {
+		if s.Status != StepWaiting || s.Kind == KindAsk || s.By == ByUndo {
 			continue
 		}
 		if s.By == ByEnter || s.Kind == KindMove || !slices.Contains(p.tools, s.Tool) {

@@ -99,8 +99,9 @@ func (m *Machine) resolve(v Verdict, g Gate, closed GateClosedData) {
 	default:
 		task, again := m.task(s), *s
 		m.command(Resolve{Task: task, Refused: clip("it did not happen: "+by, reasonLimit), By: v.Principal.Subject, How: clip(v.Reason, reasonLimit)})
-		m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepFailed, Reason: clip("it did not happen: "+by, reasonLimit), ForGood: true})
-		if v.Again { // under a key of its own, since this one is settled
+		m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepFailed, Reason: clip("it did not happen: "+by, reasonLimit), ForGood: true,
+			Again: v.Again && again.Undoes != ""})
+		if v.Again && again.Undoes == "" { // under a key of its own, since this one is settled
 			m.commit(commitment{kind: KindTool, tool: again.Tool, args: again.Args, by: ByEnter, t: m.def.tools[again.Tool]})
 		}
 	}

@@ -151,7 +151,7 @@ func (m *Machine) stands(t *toolDef, args JSON) *Step {
 	}
 	effect := effectOf(t.name, args)
 	for i := range m.run.Steps {
-		if s := &m.run.Steps[i]; s.Effect == effect && s.Status == StepDone && s.Ordinal == m.run.Ordinals[effect] {
+		if s := &m.run.Steps[i]; s.Effect == effect && s.Status == StepDone && s.Ordinal == m.run.Ordinals[effect] && m.run.undoOf(s.ID) == nil {
 			return s
 		}
 	}

@@ -30,8 +30,8 @@ func (m *Machine) effectStands(in EffectStands) {
 	m.finish(s, StepDoneData{Result: in.Result, Whole: in.Whole, Stood: true, Reason: "it had happened before the run was reset"}, in.Unkept)
 }
 
-// finish settles a step that happened, and takes its result into the state.
-func (m *Machine) finish(s *Step, d StepDoneData, unkept string) {
+// taken settles a step that happened, and takes its result into the state.
+func (m *Machine) taken(s *Step, d StepDoneData, unkept string) {
 	id, t := s.ID, m.def.tools[s.Tool]
 	state, err := m.committed(s, d.Result, unkept)
 	d.Uncommitted = err != nil
@@ -41,6 +41,15 @@ func (m *Machine) finish(s *Step, d StepDoneData, unkept string) {
 		return
 	}
 	m.set(origin{source: "tool", step: id}, state, t.verified(m.run.State, state))
+}
+
+// finish settles a step that happened, and what it undid.
+func (m *Machine) finish(s *Step, d StepDoneData, unkept string) {
+	id, undoes := s.ID, s.Undoes
+	m.taken(s, d, unkept)
+	if undoes != "" {
+		m.emit(EventStepSettled, undoes, StepSettledData{Status: StepUndone, ForGood: true, By: id})
+	}
 }
 
 // committed is the state that the tool's Commit makes of a result.
@@ -118,6 +127,8 @@ type commitment struct {
 	call string
 	gate *gateDef
 	t    *toolDef // nil for a move
+	// undoes is the step that it undoes; nil for all other calls.
+	undoes *Step
 }
 
 // nextID is the id of the next step: <turn>.<n>.
@@ -132,9 +143,12 @@ func (m *Machine) commit(c commitment) {
 	d := StepStartedData{Kind: c.kind, Tool: c.tool, Args: c.args, By: c.by, Call: c.call, Status: StepRunning}
 	if c.t != nil && c.t.effect != ReadOnly {
 		d.Effect = effectOf(c.tool, c.args)
+		if c.undoes != nil {
+			d.Effect, d.Undoes = undoEffect(c.tool, c.args, c.undoes.Key), c.undoes.ID
+		}
 		d.Ordinal = m.run.Ordinals[d.Effect]
 		d.Key = digest([]any{m.run.Scope(), c.tool, d.Effect, d.Ordinal})
-		d.Repeatable = c.t.repeatable
+		d.Repeatable, d.Compensation = c.t.repeatable, c.t.undo
 	}
 	policy, needed := m.needsGate(c.gate, c.args)
 	if needed {
@@ -272,6 +286,9 @@ func (m *Machine) forbids(t *toolDef, args JSON) string {
 	for _, s := range m.run.Steps {
 		if s.Effect == effect && s.Status.Open() {
 			return fmt.Sprintf("the same call is step %s already, which is %s", s.ID, s.Status)
+		}
+		if s.Effect == effect && s.Status == StepDone && m.run.undoOf(s.ID) != nil {
+			return fmt.Sprintf("the same call happened as step %s, which is being undone; wait for what becomes of that", s.ID)
 		}
 	}
 	return ""

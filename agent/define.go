@@ -118,6 +118,7 @@ type toolDef struct {
 	result            *schema // nil where its type has none
 	resultType        reflect.Type
 	gate              *gateDef
+	undo              string // the tool that compensates for it; "": none
 	commit            func(state, args, result JSON) (JSON, error)
 	source            any
 }
@@ -263,7 +264,31 @@ func addTool[S any](c *checker, t Tool[S], where string) string {
 	}
 	c.def.tools[spec.Name] = d
 	c.tool(where, d, spec.Result)
+	if spec.Undo != nil {
+		addUndo(c, d, spec)
+	}
 	return spec.Name
+}
+
+// addUndo adds the compensation of a tool: a tool of the definition that only code
+// calls, unless a phase lists it too.
+func addUndo[S any](c *checker, d *toolDef, spec ToolSpec[S]) {
+	undo := spec.Undo.Spec()
+	at := "tool " + d.name
+	if undo.Undo != nil {
+		c.report(at, "its undo %s names an undo itself: call %s again instead", undo.Name, d.name)
+		return
+	}
+	d.undo = addTool(c, spec.Undo, at+" undo")
+	if d.effect == ReadOnly {
+		c.report(at, "is ReadOnly and names an undo: there would be nothing to undo")
+	}
+	if undo.Effect == ReadOnly {
+		c.report(at, "its undo %s is ReadOnly: it would undo nothing", undo.Name)
+	}
+	if undo.Args != spec.UndoArgs {
+		c.report(at, "its undo %s takes %s; it must take %s", undo.Name, undo.Args, spec.UndoArgs)
+	}
 }
 
 // stateOf is the canonical JSON of a state.

@@ -15,9 +15,10 @@ type ToolInfo struct {
 	Quick    bool
 	Timeout  time.Duration
 	Deadline time.Duration
-	Args     JSON // schema
-	Gated    bool // it may need a person
-	Source   any  // the value given to the definition
+	Args     JSON   // schema
+	Gated    bool   // it may need a person
+	Undo     string // the tool that compensates for it; "": none
+	Source   any    // the value given to the definition
 }
 
 // PhaseInfo is what others than the machine may know of a phase.
@@ -54,7 +55,7 @@ func (d *Definition) Tool(name string) (ToolInfo, bool) {
 		return ToolInfo{}, false
 	}
 	info := ToolInfo{Name: t.name, Doc: t.doc, Effect: t.effect, Quick: t.quick, Timeout: t.timeout, Deadline: t.deadline,
-		Gated: t.gate != nil, Source: t.source}
+		Gated: t.gate != nil, Undo: t.undo, Source: t.source}
 	if t.args != nil {
 		info.Args = t.args.text
 	}
@@ -137,6 +138,7 @@ func (d *Definition) print() string {
 		Quick, Repeatable bool
 		Args              JSON
 		Gate              *gate
+		Undo              string `json:",omitempty"`
 	}
 	type move struct {
 		To   string
@@ -152,7 +154,7 @@ func (d *Definition) print() string {
 	var tools []tool
 	for _, name := range sortedKeys(d.tools) {
 		t := d.tools[name]
-		e := tool{Name: name, Effect: string(t.effect), Quick: t.quick, Repeatable: t.repeatable, Gate: gateOf(t.gate)}
+		e := tool{Name: name, Effect: string(t.effect), Quick: t.quick, Repeatable: t.repeatable, Gate: gateOf(t.gate), Undo: t.undo}
 		if t.args != nil {
 			e.Args = t.args.text
 		}

@@ -37,7 +37,8 @@ const (
 	EventTrimmed         EventType = "trimmed"
 	EventPaused          EventType = "paused"
 	EventResumed         EventType = "resumed"
-	EventAmended         EventType = "amended"         // from outside; a state_set follows
+	EventAmended         EventType = "amended" // from outside; a state_set follows
+	EventUndoRequested   EventType = "undo_requested"
 	EventSnapshotLoaded  EventType = "snapshot_loaded" // the next Temporal run of the chain goes on
 	EventCompleted       EventType = "completed"
 	EventCancelled       EventType = "cancelled"

@@ -19,6 +19,10 @@ type StartedData struct {
 	// After is the first run id of the ended run that this one follows under the
 	// same address; "" for the first there.
 	After string `json:"after,omitempty"`
+	// Repair is what a repair run is to undo, without the state: that is set next.
+	Repair *Repair `json:"repair,omitempty"`
+	// Scope is what the run's effects are unique in, where it is not its own.
+	Scope string `json:"scope,omitempty"`
 	// Sensitive names the fields whose values are masked where people look.
 	Sensitive []string `json:"sensitive,omitempty"`
 }
@@ -100,6 +104,9 @@ type StepStartedData struct {
 	Ordinal int        `json:"ordinal,omitempty"`
 	// Repeatable: each call of it is an effect of its own.
 	Repeatable bool `json:"repeatable,omitempty"`
+	// Compensation is the tool that can undo it.
+	Compensation string `json:"compensation,omitempty"`
+	Undoes       string `json:"undoes,omitempty"` // the step that this one undoes
 }
 
 // StepDoneData is the data of EventStepDone.
@@ -123,6 +130,8 @@ type StepSettledData struct {
 	Status  StepStatus `json:"status"`
 	Reason  string     `json:"reason,omitempty"`
 	ForGood bool       `json:"for_good,omitempty"` // the same call is a new effect
+	By      string     `json:"by,omitempty"`       // undone: the step that did it
+	Again   bool       `json:"again,omitempty"`    // of an undo: it is begun anew
 }
 
 // GateOpenedData is the data of EventGateOpened.
@@ -202,6 +211,15 @@ type AmendedData struct {
 	Body      string    `json:"body"`
 }
 
+// UndoRequestedData is the data of EventUndoRequested.
+type UndoRequestedData struct {
+	ID        string    `json:"id"`
+	Principal Principal `json:"principal"`
+	Steps     []string  `json:"steps"` // in the order in which they will be undone
+	Reason    string    `json:"reason"`
+	Body      string    `json:"body"`
+}
+
 // SnapshotLoadedData is the data of EventSnapshotLoaded.
 type SnapshotLoadedData struct {
 	Rules int    `json:"rules"`
@@ -210,6 +228,8 @@ type SnapshotLoadedData struct {
 
 // EndedData is the data of EventCompleted, EventCancelled and EventFailed.
 type EndedData struct {
-	Reason string   `json:"reason,omitempty"`
-	Failed []string `json:"failed,omitempty"` // steps of the final phase's Enter that did not happen
+	Reason string `json:"reason,omitempty"`
+	// Failed are steps of the final phase's Enter that did not happen; and those
+	// that somebody wanted undone, and that stand.
+	Failed []string `json:"failed,omitempty"`
 }

@@ -16,6 +16,7 @@ type Started struct {
 	Body                    JSON   // the agent's In
 	Digest                  string // of all that makes a start the same start
 	After                   string // first run id of the run that it follows under its address
+	Repair                  *Repair
 }
 
 // Message is what the user says. ID makes a repeat harmless.
@@ -120,6 +121,14 @@ type ResumeRun struct {
 	Reason    string
 }
 
+// UndoSteps asks that steps which happened be undone, the last first.
+type UndoSteps struct {
+	ID        string
+	Principal Principal
+	Steps     []string
+	Reason    string
+}
+
 // SnapshotLoaded says that a new Temporal run goes on with the run.
 type SnapshotLoaded struct {
 	Rules int
@@ -145,6 +154,7 @@ func (CancelRun) input()      {}
 func (AmendRun) input()       {}
 func (PauseRun) input()       {}
 func (ResumeRun) input()      {}
+func (UndoSteps) input()      {}
 func (SnapshotLoaded) input() {}
 func (Malformed) input()      {}
 
@@ -243,4 +253,29 @@ type Task struct {
 	Tenant  string `json:"tenant"`
 	User    string `json:"user"`  // the subject that the run serves
 	Limit   int    `json:"limit"` // of the result, in bytes
+	// Undoes is the effect that this one undoes: once this one is applied, that one
+	// stands no more.
+	Undoes *Undoes `json:"undoes,omitempty"`
+}
+
+// Undone is the task of the effect that this one undoes; ok is false where it
+// undoes none.
+func (t Task) Undone() (o Task, ok bool) {
+	u := t.Undoes
+	if u == nil {
+		return t, false
+	}
+	o = t
+	o.Step, o.Tool, o.Effect, o.Key, o.Ordinal, o.Undoes = u.Step, u.Tool, u.Effect, u.Key, u.Ordinal, nil
+	o.Args = encodeValue(object(t.Args)["args"])
+	return o, true
+}
+
+// Undoes names an effect that a task undoes.
+type Undoes struct {
+	Step    string `json:"step"`
+	Tool    string `json:"tool"`
+	Effect  Effect `json:"effect"`
+	Key     string `json:"key"`
+	Ordinal int    `json:"ordinal,omitempty"`
 }

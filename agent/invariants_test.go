@@ -68,8 +68,16 @@ func (w *watcher) event(e agent.Event) {
 		// A rejected call does not come back while what was read is unchanged.
 		// Mutation: let ruling return nil.
 		for _, g := range w.rulings {
-			if d.Status != agent.StepRefused && g.Tool == d.Tool && g.Args.Equal(d.Args) && w.asShown(g) {
+			if d.Status != agent.StepRefused && d.By != agent.ByUndo && g.Tool == d.Tool && g.Args.Equal(d.Args) && w.asShown(g) {
 				w.t.Fatalf("step %s, %s %s, was rejected as %s and nothing has changed", e.Step, d.Tool, d.Args, g.ID)
+			}
+		}
+	case agent.EventStepSettled:
+		// What was undone never runs again under its key. Mutation: drop ForGood
+		// from finish.
+		if d := data[agent.StepSettledData](e); d.Status == agent.StepUndone {
+			for _, s := range w.m.Run().Steps {
+				w.dead[s.Key] = w.dead[s.Key] || s.ID == e.Step
 			}
 		}
 	case agent.EventGateOpened:
@@ -156,8 +164,58 @@ func (w *watcher) effect(t agent.Task) {
 			w.t.Fatalf("step %s runs effect %s while %s does", t.Step, t.Key, id)
 		}
 	}
+	if t.Undoes != nil {
+		w.undoes(t)
+	}
 	if w.dead[t.Key] {
 		w.t.Fatalf("step %s runs effect %s, which was refused for good", t.Step, t.Key)
+	}
+}
+
+// undo asks for the undo of some steps, of which the run may hold none; some of
+// them were called for it, and one is called again.
+func (w *watcher) undo(id string, who agent.Principal) {
+	calls := []agent.RawCall{{Tool: "charge", Args: someArgs["charge"][0]}, {Tool: "charge", Args: someArgs["charge"][1]}, {Tool: "shot", Args: someArgs["shot"][0]}}
+	call := func(calls ...agent.RawCall) {
+		if !w.calling {
+			w.step(agent.Message{ID: fmt.Sprintf("%s-%d", id, w.m.Run().Seq), Principal: who, Text: "once more"})
+		}
+		if w.calling {
+			w.calling = false
+			w.step(agent.Proposed{Turn: w.m.Run().Turn, Finish: agent.FinishStop, Calls: calls})
+		}
+	}
+	if _, desk := w.m.Definition().Tool("charge"); desk && rapid.Bool().Draw(w.t, "story") {
+		call(calls...)
+		for range 3 {
+			w.finishStep()
+		}
+		defer func() {
+			for range rapid.IntRange(0, 3).Draw(w.t, "undone") {
+				w.finishStep()
+			}
+			call(calls...)
+		}()
+	}
+	ids := []string{"1.1", "2.1"}
+	for _, s := range w.m.Run().Steps {
+		if s.Status == agent.StepDone && s.Compensation != "" {
+			ids = append(ids, s.ID)
+		}
+	}
+	w.step(agent.UndoSteps{ID: id, Principal: who, Reason: "so", Steps: rapid.SliceOfNDistinct(rapid.SampledFrom(ids), 0, 3, rapid.ID[string]).Draw(w.t, "undo")})
+}
+
+// undoes: only what stands is undone, by one step at a time. Mutations: let
+// undoNext begin while As is set; drop undoOf from undoable.
+func (w *watcher) undoes(t agent.Task) {
+	for _, s := range w.m.Run().Steps {
+		if s.ID == t.Undoes.Step && (s.Status != agent.StepDone || s.Key != t.Undoes.Key) {
+			w.t.Fatalf("step %s undoes %s, which is %s", t.Step, s.ID, s.Status)
+		}
+		if s.Undoes != "" && s.Status.Open() && s.ID != t.Step {
+			w.t.Fatalf("step %s undoes %s while %s undoes %s", t.Step, t.Undoes.Step, s.ID, s.Undoes)
+		}
 	}
 }
 

@@ -92,6 +92,8 @@ func (m *Machine) decide(in Input) Receipt {
 		return m.pause(in)
 	case ResumeRun:
 		return m.resume(in)
+	case UndoSteps:
+		return m.undo(in)
 	case SnapshotLoaded:
 		m.emit(EventSnapshotLoaded, "", SnapshotLoadedData(in))
 		m.reopen()
@@ -192,7 +194,7 @@ func (m *Machine) quick(tool string) bool {
 // react is what follows from an event, by the run alone: no user code.
 func (m *Machine) react(e Event) {
 	switch e.Type {
-	case EventStarted, EventReply, EventMessage, EventVerdict, EventPaused, EventResumed, EventAmended, EventRulingMade, EventInputRefused:
+	case EventStarted, EventReply, EventMessage, EventVerdict, EventPaused, EventResumed, EventAmended, EventUndoRequested, EventRulingMade, EventInputRefused:
 		m.visible = true
 	case EventTurnStarted:
 		m.command(CallModel{View: m.view()})
@@ -209,7 +211,9 @@ func (m *Machine) react(e Event) {
 	case EventStepSettled:
 		if d, _ := decodeData[StepSettledData](e); d.Status == StepAbandoned {
 			m.command(CancelStep{Step: e.Step})
-		} else if d.Status == StepInDoubt {
+		} else if d.Status == StepInDoubt || d.Status == StepUndone {
+			m.visible = true
+		} else if s := m.run.step(e.Step); s != nil && s.Undoes != "" {
 			m.visible = true
 		}
 	case EventGateOpened:
@@ -251,8 +255,12 @@ func (m *Machine) openGate(id string) {
 }
 
 func (m *Machine) task(s *Step) Task {
-	return Task{Step: s.ID, Agent: m.run.Agent, Version: m.run.Version, Tool: s.Tool, Args: s.Args, Effect: m.def.tools[s.Tool].effect, Key: s.Key,
+	t := Task{Step: s.ID, Agent: m.run.Agent, Version: m.run.Version, Tool: s.Tool, Args: s.Args, Effect: m.def.tools[s.Tool].effect, Key: s.Key,
 		Scope: m.run.Scope(), Ordinal: s.Ordinal, Tenant: m.run.Tenant, User: m.run.User, Limit: m.run.Limits.Result}
+	if o := m.run.step(s.Undoes); o != nil {
+		t.Undoes = &Undoes{Step: o.ID, Tool: o.Tool, Effect: m.def.tools[o.Tool].effect, Key: o.Key, Ordinal: o.Ordinal}
+	}
+	return t
 }
 
 // situation is what user code is shown now.

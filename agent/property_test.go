@@ -235,7 +235,7 @@ func (w *watcher) randomInput() {
 	r := w.m.Run()
 	who := agent.Principal{Subject: rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "who"),
 		Roles: rapid.SampledFrom([][]string{{"boss", "refunds"}, {"refunds"}, nil}).Draw(t, "roles")}
-	kind := rapid.SampledFrom([]string{"message", "model", "model", "model", "model", "step", "step", "step", "verdict", "verdict", "timer", "cancel", "ack", "stands", "stray", "race", "amend", "pause", "resume", "snapshot"}).Draw(t, "input")
+	kind := rapid.SampledFrom([]string{"message", "model", "model", "model", "model", "step", "step", "step", "verdict", "verdict", "timer", "cancel", "ack", "stands", "stray", "race", "amend", "pause", "resume", "snapshot", "undo", "undo"}).Draw(t, "input")
 	switch kind {
 	case "message":
 		text := rapid.SampledFrom([]string{"77 or 78", "yes", "no, 78", "hm"}).Draw(t, "text")
@@ -302,6 +302,8 @@ func (w *watcher) randomInput() {
 		}
 	case "resume":
 		w.step(agent.ResumeRun{ID: id, Principal: who})
+	case "undo":
+		w.undo(id, who)
 	case "snapshot":
 		w.snapshot()
 	case "stray":

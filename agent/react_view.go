@@ -153,11 +153,14 @@ func (m *Machine) viewAnswer(c ProposedCall) ViewItem {
 // a note that it was archived.
 func (m *Machine) viewItem(s *Step) ViewItem {
 	item := ViewItem{Step: s.ID, Tool: s.Tool, Status: string(s.Status), Text: s.Reason, Omitted: s.Archived > 0, Bytes: s.Archived}
-	if s.Status == StepWaiting {
+	switch s.Status {
+	case StepWaiting:
 		item.Text = m.run.waitingText(s.ID)
+	case StepUndone: // told as it was then; an item of its own tells of the undo
+		item.Status = string(StepDone)
 	}
 	switch active := m.run.Limits.Active; {
-	case len(s.Result) == 0:
+	case s.shown() == 0:
 	case len(s.Result) <= active:
 		item.Result = s.Result
 	case s.Whole != nil:

@@ -74,6 +74,11 @@ type Run struct {
 	User        string    `json:"user"` // the subject that the run serves
 	Limits      Limits    `json:"limits"`
 	Sensitive   []string  `json:"sensitive,omitempty"` // fields whose values are masked where people look
+	// ScopeOf is what the run's effects are unique in, where it is not its own
+	// address and first run id.
+	ScopeOf string `json:"scope,omitempty"`
+	// Repairs is the ended run whose steps this run undoes; it does nothing else.
+	Repairs *Repaired `json:"repairs,omitempty"`
 
 	Status    RunStatus `json:"status"`
 	Reason    string    `json:"reason,omitempty"`
@@ -110,6 +115,7 @@ type Run struct {
 	Rulings  []Ruling       `json:"rulings,omitempty"`
 	Ordinals map[string]int `json:"ordinals,omitempty"` // effect: calls before it that do not count
 	Handled  []Handled      `json:"handled,omitempty"`
+	Undo     []Undoing      `json:"undo,omitempty"` // what is to be undone, one after the other
 
 	Used      Used     `json:"used"`
 	Granted   Granted  `json:"granted,omitzero"`
@@ -122,7 +128,12 @@ type Run struct {
 func (r *Run) Address() string { return r.Tenant + "/" + r.Agent + "/" + r.Key }
 
 // Scope is what the run's effects are unique in. A reset keeps it.
-func (r *Run) Scope() string { return r.Address() + "/" + r.FirstRunID }
+func (r *Run) Scope() string {
+	if r.ScopeOf != "" {
+		return r.ScopeOf
+	}
+	return r.Address() + "/" + r.FirstRunID
+}
 
 // Principal is who acts. Roles count only as far as Auth is believed.
 type Principal struct {
@@ -141,7 +152,7 @@ type Reply struct {
 
 // Provenance says where a field's value comes from.
 type Provenance struct {
-	Source     string     `json:"source"` // start, user, model, tool, amend, follows
+	Source     string     `json:"source"` // start, user, model, tool, amend, follows, repair
 	Turn       int        `json:"turn,omitempty"`
 	Step       string     `json:"step,omitempty"`
 	By         string     `json:"by,omitempty"`          // subject, where a person or a backend set it by an amend
@@ -188,6 +199,8 @@ type Item struct {
 	Text string   `json:"text"`
 	// Fields and By are of the one item that tells of amends.
 	Fields []string `json:"fields,omitempty"`
+	// Undo is the step whose undo the item tells of: the latest is the only one.
+	Undo string `json:"undo,omitempty"`
 }
 
 // ItemKind is message or outcome.
@@ -281,7 +294,12 @@ type Step struct {
 	Ordinal  int        `json:"ordinal,omitempty"`
 	Result   JSON       `json:"result,omitempty"`
 	Whole    *Blob      `json:"whole,omitempty"`    // where Result is what Keep made of more
-	Archived int        `json:"archived,omitempty"` // bytes of a Result that was trimmed; the journal has it
+	Archived int        `json:"archived,omitempty"` // bytes of a Result that is shown no more; the journal has it
+	// Compensation is the tool that can undo the step. As long as it can, and there
+	// is room, Result stays, and so does the step when its turn goes.
+	Compensation string `json:"compensation,omitempty"`
+	Undoes       string `json:"undoes,omitempty"`    // the step that this one undoes
+	UndoneBy     string `json:"undone_by,omitempty"` // the step that undid this one
 }
 
 // StepSource says who made the call.
@@ -290,6 +308,7 @@ type StepSource string
 const (
 	ByModel StepSource = "model"
 	ByEnter StepSource = "enter"
+	ByUndo  StepSource = "undo"
 )
 
 // Blob refers to bytes in the blob store.

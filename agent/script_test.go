@@ -191,6 +191,19 @@ func (d *driver) do(lines []string) string {
 		return d.step(agent.PauseRun{ID: id, Principal: who, Reason: kv["reason"]})
 	case "resume":
 		return d.step(agent.ResumeRun{ID: id, Principal: who, Reason: kv["reason"]})
+	case "undo":
+		return d.step(agent.UndoSteps{ID: id, Principal: who, Steps: list, Reason: kv["reason"]})
+	case "repair": // of the run so far, in a run of its own
+		p, err := agent.RepairOf(d.events, agent.UndoSteps{ID: id, Steps: list, Reason: kv["reason"]})
+		if err != nil {
+			return err.Error() + "\n"
+		}
+		def, key := d.m.Definition(), "r"+d.m.Run().Key
+		d.m, d.events = agent.NewMachine(def), nil
+		return d.step(agent.Started{Tenant: "acme", Key: key, FirstRunID: "run-2", Version: 1, Rules: agent.Rules, Limits: def.Limits(),
+			Fingerprint: "f", Principal: who, User: "user", Repair: p})
+	case "told":
+		return told(d.m.Run())
 	case "hold":
 		d.m.Hold()
 		return ""
@@ -292,6 +305,9 @@ func brief(e agent.Event) string {
 		var s agent.StepStartedData
 		must(json.Unmarshal(e.Data, &s))
 		out := fmt.Sprintf(" %s %s %s by %s", s.Tool, s.Args, s.Status, s.By)
+		if s.Undoes != "" {
+			out += ", undoes " + s.Undoes
+		}
 		if s.Ordinal > 0 {
 			out += fmt.Sprintf(" ordinal %d", s.Ordinal)
 		}
@@ -320,6 +336,15 @@ func brief(e agent.Event) string {
 	return " " + e.Data.String()
 }
 
+// told is what the next turn opens with.
+func told(r *agent.Run) string {
+	var out strings.Builder
+	for _, it := range r.Opening {
+		fmt.Fprintf(&out, "%s %s\n", it.Kind, it.Text)
+	}
+	return out.String()
+}
+
 func must(err error) {
 	if err != nil {
 		panic(err)
@@ -336,6 +361,9 @@ func show(c agent.Command) string {
 	case agent.CancelModel:
 		return fmt.Sprintf("let go of the model, turn %d", c.Turn)
 	case agent.RunStep:
+		if u := c.Task.Undoes; u != nil {
+			return fmt.Sprintf("run %s %s, which undoes %s %s", c.Task.Step, c.Task.Tool, u.Step, u.Tool)
+		}
 		return fmt.Sprintf("run %s %s", c.Task.Step, c.Task.Tool)
 	case agent.CancelStep:
 		return "let go of " + c.Step

@@ -90,6 +90,9 @@ func (r *Run) size() int {
 	for _, h := range r.Handled {
 		n += len(h.ID) + len(h.Body) + 40
 	}
+	for _, u := range r.Undo {
+		n += len(u.By) + len(u.Reason) + len(u.Stands) + 80
+	}
 	if r.Reply != nil {
 		n += len(r.Reply.Text) + 40
 	}

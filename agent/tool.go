@@ -37,6 +37,10 @@ type ToolSpec[S any] struct {
 	Args       reflect.Type
 	Result     reflect.Type
 	Gate       *GateSpec[S]
+	// Undo compensates for a call of this tool; nil: nothing does. Its arguments
+	// are of type UndoArgs: what was called, and what came of it.
+	Undo     Tool[S]
+	UndoArgs reflect.Type
 	// Commit puts a result into the state. An error refuses it: the state
 	// stays, the step is done all the same, and the model is told.
 	Commit func(s *S, args, result JSON) error

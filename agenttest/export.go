@@ -73,6 +73,7 @@ type journal struct {
 	causes  []bool          // by event
 	digests map[string]string
 	state   agent.JSON
+	repair  bool // it is a repair run's
 }
 
 func newJournal(events []agent.Event) *journal {
@@ -87,9 +88,14 @@ func newJournal(events []agent.Event) *journal {
 // followed from one. It is called for each event in order.
 func (x *journal) isCause(e agent.Event) bool {
 	switch e.Type {
-	case agent.EventStarted, agent.EventMessage, agent.EventProposal, agent.EventCancelRequested, agent.EventInputRefused,
+	case agent.EventStarted:
+		x.repair = dataOf[agent.StartedData](e).Repair != nil
+		return true
+	case agent.EventMessage, agent.EventProposal, agent.EventCancelRequested, agent.EventInputRefused,
 		agent.EventAmended, agent.EventResumed, agent.EventSnapshotLoaded:
 		return true
+	case agent.EventUndoRequested:
+		return !x.repair // whose start asks for it
 	case agent.EventTurnCut:
 		return !dataOf[agent.TurnCutData](e).LetGo
 	case agent.EventPaused:
@@ -208,7 +214,7 @@ func free(e agent.Event) bool {
 		return dataOf[agent.ReplyData](e).Last
 	case agent.EventStepStarted:
 		d := dataOf[agent.StepStartedData](e)
-		return d.Kind == agent.KindMove && d.By == agent.ByEnter
+		return d.Kind == agent.KindMove && d.By == agent.ByEnter || d.By == agent.ByUndo
 	}
 	return false
 }

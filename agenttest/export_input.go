@@ -26,7 +26,7 @@ func (x *journal) line(g group, e agent.Event) (l *lineOf, calls string, err err
 	}
 	switch e.Type {
 	case agent.EventStarted:
-		l, err = startLine(e)
+		l, err = x.startLine(g, e)
 	case agent.EventMessage:
 		d := dataOf[agent.MessageData](e)
 		l = newLine("message", quoted(d.Text)).opt("id", d.ID).who(d.Principal)
@@ -68,6 +68,13 @@ func (x *journal) steerLine(g group, e agent.Event) (*lineOf, error) {
 	case agent.EventResumed:
 		d := dataOf[agent.ResumedData](e)
 		return newLine("resume").opt("reason", d.Reason).opt("id", d.ID).who(d.Principal), nil
+	case agent.EventUndoRequested:
+		d := dataOf[agent.UndoRequestedData](e)
+		l := newLine("undo")
+		for _, id := range d.Steps {
+			l.WriteString(" " + word(id))
+		}
+		return l.opt("reason", d.Reason).opt("id", d.ID).who(d.Principal), nil
 	case agent.EventAmended:
 		d := dataOf[agent.AmendedData](e)
 		fields, err := x.amended(g, d.Fields)
@@ -84,7 +91,7 @@ func (x *journal) steerLine(g group, e agent.Event) (*lineOf, error) {
 	return nil, fmt.Errorf("no input is known for it")
 }
 
-func startLine(e agent.Event) (*lineOf, error) {
+func (x *journal) startLine(g group, e agent.Event) (*lineOf, error) {
 	d := dataOf[agent.StartedData](e)
 	limits, err := difference(agent.DefaultLimits(), d.Limits)
 	if err != nil {
@@ -93,6 +100,14 @@ func startLine(e agent.Event) (*lineOf, error) {
 	l := newLine("start", d.Body.String()).opt("tenant", e.Tenant).opt("key", d.Key).opt("first_run", d.FirstRunID).opt("user", d.User).who(d.Principal)
 	l.opt("rules", strconv.Itoa(d.Rules)).opt("digest", d.BodyDigest).opt("after", d.After)
 	l.WriteString(" limits=" + limits.String())
+	if p := d.Repair; p != nil {
+		for _, after := range x.events[g.cause:g.end] {
+			if after.Type == agent.EventStateSet {
+				p.State = dataOf[agent.StateSetData](after).Patch
+			}
+		}
+		l.optJSON("repair", p)
+	}
 	return l, nil
 }
 

@@ -170,6 +170,7 @@ func (r *Run) finish(s *stepRun, run tool.Runner, tries int) {
 		r.push(failed(s.task, err))
 		return
 	}
+	r.undone(s.task)
 	r.carried(s.standing)
 	r.push(agent.StepFinished{Step: s.task.Step, Result: result.JSON, Whole: result.Whole, Unkept: result.Unkept})
 }

@@ -51,6 +51,13 @@ var inputs = map[string]func(*player, words) (agent.Input, error){
 	"cancel": func(p *player, w words) (agent.Input, error) {
 		return agent.CancelRun{ID: p.id(w), Principal: p.who(w, "operator"), Reason: w.optionOr("reason", "")}, nil
 	},
+	"undo": func(p *player, w words) (agent.Input, error) {
+		in := agent.UndoSteps{ID: p.id(w), Principal: p.who(w, "operator"), Reason: w.optionOr("reason", "")}
+		for n := range w.list {
+			in.Steps = append(in.Steps, w.text(n))
+		}
+		return in, nil
+	},
 	"malformed": func(_ *player, w words) (agent.Input, error) {
 		return agent.Malformed{Name: w.text(0), Reason: w.text(1)}, nil
 	},
@@ -98,7 +105,7 @@ func (p *player) startInput(w words) (agent.Input, error) {
 	if _, ok := w.options["limits"]; ok { // what differs from the defaults
 		in.Limits = agent.DefaultLimits()
 	}
-	return in, w.optionJSON("limits", &in.Limits)
+	return in, errors.Join(w.optionJSON("limits", &in.Limits), w.optionJSON("repair", &in.Repair))
 }
 
 func (p *player) modelInput(w words) (agent.Input, error) {

@@ -106,6 +106,26 @@ func (r *Run) resolve(c agent.Resolve) {
 		return
 	}
 	_ = r.ledger.Settle(r.t.Context(), c.Task, tool.Settlement{Refused: c.Refused, Result: tool.Result{JSON: c.Result}})
+	if c.Refused == "" {
+		r.undone(c.Task)
+	}
+}
+
+// undone marks what a task has undone: its effect stands no more. What the ledger
+// holds otherwise stays, as it does in a run.
+func (r *Run) undone(task agent.Task) {
+	r.t.Helper()
+	original, ok := task.Undone()
+	if !ok {
+		return
+	}
+	run, ok := r.runners[original.Tool]
+	if !ok {
+		run = r.shadow(original.Tool, nil)
+	}
+	if err := run.Undone(r.t.Context(), original, task.Key, r.ports()); err != nil && agent.ErrorCode(err) != agent.CodeConflict {
+		r.t.Fatalf("agenttest: record that step %s was undone: %v", original.Step, err)
+	}
 }
 
 // ride is what an activity finds out that carries the look-ups.
@@ -118,6 +138,7 @@ func (r *Run) ride() (standing []agent.EffectStands, lookups []agent.Task) {
 			r.t.Fatalf("agenttest: look-up of the effect of step %s, %s: %v", task.Step, task.Tool, err)
 		}
 		if ok {
+			r.undone(task)
 			standing = append(standing, agent.EffectStands{Step: task.Step, Result: result.JSON, Whole: result.Whole, Unkept: result.Unkept})
 		}
 	}

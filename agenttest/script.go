@@ -50,7 +50,7 @@ func init() {
 // A paragraph is an input: a line, and for model its calls, indented. A text is
 // a JSON string. Lines that begin with # are comments. The inputs:
 //
-//	start {body}                    first; user=, tenant=, key=
+//	start {body}                    first; user=, tenant=, key=; of a repair run repair={…}
 //	message "text"
 //	model "text"                    and its calls; finish=length
 //	model_failed "reason"
@@ -62,6 +62,7 @@ func init() {
 //	verdict GATE approve|reject     reason=, digest=; of a step in doubt happened|did_not_happen,
 //	                                reason=, result=, again=true
 //	amend {fields}                  reason=
+//	undo STEP...                    reason=
 //	pause, resume, cancel           reason=
 //	pass                            time passes: at=
 //	hold, snapshot RUN_ID           the run goes on in a new Temporal run

@@ -3,6 +3,7 @@ package agenttest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -100,6 +101,32 @@ func (r *Run) Amend(fields map[string]any) agent.Receipt {
 		r.t.Fatalf("agenttest: the fields are no JSON that is accepted: %v", err)
 	}
 	return r.Input(agent.AmendRun{ID: r.id(), Principal: agent.Principal{Subject: "backend"}, Fields: j})
+}
+
+// Undo asks that steps which happened be undone, the last first.
+func (r *Run) Undo(reason string, steps ...string) agent.Receipt {
+	r.t.Helper()
+	return r.Input(agent.UndoSteps{ID: r.id(), Principal: agent.Principal{Subject: "operator"}, Steps: steps, Reason: reason})
+}
+
+// Repair starts a run that undoes steps of this one, which has ended. It has the
+// same ledger, fakes and clock. It fails the test where a step cannot be undone.
+func (r *Run) Repair(reason string, steps ...string) *Run {
+	r.t.Helper()
+	if !r.Status().Ended() {
+		r.t.Fatalf("agenttest: Repair: the run has not ended, use Undo: %s", r.stands())
+	}
+	p, err := agent.RepairOf(r.events, agent.UndoSteps{ID: r.id(), Steps: steps, Reason: reason})
+	if err != nil {
+		r.t.Fatalf("agenttest: Repair: %v", err)
+	}
+	out := Options{Now: r.now, Ledger: r.ledger}.newRun(r.t, r.def)
+	maps.Copy(out.runners, r.runners)
+	in := out.started()
+	in.Tenant, in.Key, in.User, in.Principal, in.Repair = r.Run().Tenant, r.Run().Key+"+undo", r.Run().User, agent.Principal{Subject: "operator"}, p
+	in.FirstRunID = "first-" + in.Key
+	out.Input(in)
+	return out
 }
 
 // Pause stops the run until it is resumed.

@@ -70,6 +70,42 @@ func TestCheckStart(t *testing.T) {
 	}
 }
 
+// The key of a repair is a key, the same for the same steps, and another for others.
+func TestRepairKey(t *testing.T) {
+	for _, key := range []string{"k", strings.Repeat("k", 200)} {
+		a := signals.RepairKey(key, "run", []string{"3.1", "4.1"})
+		require.NoError(t, signals.CheckAddress("acme", "refund", a))
+		require.Equal(t, a, signals.RepairKey(key, "run", []string{"4.1", "3.1"}))
+		require.Contains(t, a, "+undo-")
+		for _, other := range []string{signals.RepairKey(key, "run", []string{"3.1"}), signals.RepairKey(key, "run2", []string{"3.1", "4.1"}), signals.RepairKey(key+"x", "run", []string{"3.1", "4.1"})} {
+			require.NotEqual(t, a, other)
+		}
+	}
+}
+
+func TestCheckStart_Repair(t *testing.T) {
+	good := signals.Start{Agent: "refund", Version: 1, Tenant: "acme", Key: "k", Principal: agent.Principal{Subject: "ops"}, Repair: &agent.Repair{Address: "acme/refund/p"}}
+	require.NoError(t, signals.CheckStart(good))
+	for say, change := range map[string]func(*signals.Start){
+		"of the same tenant and agent": func(s *signals.Start) { s.Repair = &agent.Repair{Address: "other/refund/p"} },
+		"neither a body nor a message": func(s *signals.Start) { s.Body = agent.JSON(`{}`) },
+		"names its version":            func(s *signals.Start) { s.Version = 0 },
+		"the limit is 262144: undo few": func(s *signals.Start) {
+			s.Repair = &agent.Repair{Address: "acme/refund/p", Reason: strings.Repeat("x", 256<<10)}
+		},
+	} {
+		s := good
+		change(&s)
+		require.ErrorContains(t, signals.CheckStart(s), say)
+	}
+	other := good
+	other.Repair = &agent.Repair{Address: "acme/refund/p", Steps: []agent.RepairStep{{ID: "3.1"}}}
+	require.NotEqual(t, good.Digest(), other.Digest())
+	again := other
+	again.Repair = &agent.Repair{Address: "acme/refund/p", Steps: []agent.RepairStep{{ID: "3.1"}}, Reason: "another", ID: "u-2"}
+	require.Equal(t, other.Digest(), again.Digest(), "the same steps are the same repair")
+}
+
 func TestSplitAddress(t *testing.T) {
 	for _, s := range append([]string{"acme/refund", "acme/refund/k/x", "acme//k", "/refund/k", "acme/refund/", "Acme/refund/k"}, never...) {
 		_, _, _, ok := signals.SplitAddress(s)

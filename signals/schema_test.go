@@ -32,6 +32,7 @@ var schemas = map[string]struct {
 	"amend":   {signals.Amends.Schema(), "Amend", "Payload of the signal and of the update named amend: sets fields of the state from outside. fields is an object of new values; null sets a field's zero value.", false},
 	"pause":   {signals.Pauses.Schema(), "Pause", "Payload of the signal and of the update named pause: nothing new starts until the run is resumed.", false},
 	"resume":  {signals.Resumes.Schema(), "Resume", "Payload of the signal and of the update named resume: lets a paused run go on.", false},
+	"undo":    {signals.Undos.Schema(), "Undo", "Payload of the signal and of the update named undo: asks that steps which happened be undone, one after the other, the last first.", false},
 	"wait":    {signals.Waits.Schema(), "Wait", "Payload of the update named wait, which answers with news when something stands after event after_seq.", false},
 	"news":    {agent.NewDecoder[signals.News]().Schema(), "News", "What the update named wait answers. again: nothing new yet, ask again.", true},
 	"receipt": {agent.NewDecoder[agent.Receipt]().Schema(), "Receipt", "What every update answers.", true},
@@ -98,6 +99,10 @@ func TestPayloadsRoundTrip(t *testing.T) {
 	roundTrip(t, signals.Amends, signals.Amend{ID: "a-1", Principal: who, Fields: agent.JSON(`{"order_id":"1043"}`), Reason: "the customer rang", TraceID: "t-1"})
 	roundTrip(t, signals.Pauses, signals.Pause{ID: "p-1", Principal: who, Reason: "a look", TraceID: "t-1"})
 	roundTrip(t, signals.Resumes, signals.Resume{ID: "r-1", Principal: who, Reason: "go on", TraceID: "t-1"})
+	roundTrip(t, signals.Undos, signals.Undo{ID: "u-1", Principal: who, Steps: []string{"3.1"}, Reason: "wrong order", TraceID: "t-1"})
+	roundTrip(t, signals.Starts, signals.Start{Agent: "refund", Version: 2, Tenant: "acme", Key: "k-1+undo-1", Principal: who,
+		Repair: &agent.Repair{Address: "acme/refund/k-1", FirstRunID: "r", Scope: "acme/refund/k-1/r", Turn: 4, ID: "u-1", Reason: "wrong order", State: agent.JSON(`{}`),
+			Ordinals: map[string]int{"e": 1}, Steps: []agent.RepairStep{{ID: "3.1", Tool: "pay", Compensation: "unpay", Args: agent.JSON(`{}`), Result: agent.JSON(`{}`), Key: "k", Effect: "e", Ordinal: 1, Turn: 3, Seq: 30}}}})
 	roundTrip(t, signals.Waits, signals.Wait{AfterSeq: 12})
 	roundTrip(t, signals.Verdicts, signals.Verdict{ID: "v-1", Gate: "3.1", Digest: "d", Verdict: agent.Reject, Reason: "no photo", Principal: who, TraceID: "t-1"})
 }

@@ -23,6 +23,7 @@ const (
 	NameAmend   = "amend"
 	NamePause   = "pause"
 	NameResume  = "resume"
+	NameUndo    = "undo"
 )
 
 // UpdateWait is an update only: it answers with [News] as soon as there is some,
@@ -64,6 +65,9 @@ type Start struct {
 	// After is the first run id of the ended run under the same address that
 	// this one follows; only a conversation starts so.
 	After string `json:"after,omitempty"`
+	// Repair makes it a run that undoes steps of one that has ended, and does
+	// nothing else. Package starter makes it from that run's journal.
+	Repair *agent.Repair `json:"repair,omitempty"`
 }
 
 // Message is what the user says. The sender chooses the id; a repeat under it
@@ -124,6 +128,16 @@ type Resume struct {
 	TraceID   string          `json:"trace_id,omitempty"`
 }
 
+// Undo asks that steps which happened be undone, one after the other, the last
+// first. Each undo is a step of its own; what cannot be undone stands.
+type Undo struct {
+	ID        string          `json:"id"`
+	Principal agent.Principal `json:"principal"`
+	Steps     []string        `json:"steps"`  // such as 3.1; all of them, or none
+	Reason    string          `json:"reason"` // the model is told
+	TraceID   string          `json:"trace_id,omitempty"`
+}
+
 // Wait asks for what is new after an event.
 type Wait struct {
 	AfterSeq int64 `json:"after_seq"`
@@ -172,6 +186,7 @@ var (
 	Amends   = agent.NewDecoder[Amend]()
 	Pauses   = agent.NewDecoder[Pause]()
 	Resumes  = agent.NewDecoder[Resume]()
+	Undos    = agent.NewDecoder[Undo]()
 	Waits    = agent.NewDecoder[Wait]()
 )
 
@@ -232,6 +247,9 @@ func CheckStart(s Start) error {
 			return err
 		}
 	}
+	if p := s.Repair; p != nil {
+		return checkRepair(s, *p)
+	}
 	if len(s.Body) > maxBody {
 		return agent.Errorf(agent.CodeInvalid, "the body has %d bytes, the limit is %d", len(s.Body), maxBody)
 	}
@@ -251,6 +269,9 @@ func (s Start) Digest() string {
 	parts := []any{s.Agent, user, body}
 	if s.Message != nil {
 		parts = append(parts, s.Message.ID, s.Message.Text)
+	}
+	if p := s.Repair; p != nil {
+		parts = append(parts, "repair", p.Address, p.FirstRunID, p.StepIDs())
 	}
 	j, err := agent.Encode(parts)
 	if err != nil {

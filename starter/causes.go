@@ -34,7 +34,12 @@ func (l *look) hasEnded() (finding, bool) {
 	if reason != "" {
 		f.sentence += " (" + brief(reason) + ")"
 	}
-	if l.run != nil && len(l.run.FailedEnd) > 0 {
+	switch {
+	case l.run == nil || len(l.run.FailedEnd) == 0:
+	case l.run.Repairs != nil:
+		f.sentence += "; not undone: " + strings.Join(l.run.FailedEnd, ", ")
+		f.next = "interlock step undo " + l.address + " STEP --reason …, to try again"
+	default:
 		f.sentence += "; did not happen for certain: " + strings.Join(l.run.FailedEnd, ", ")
 	}
 	return f, true

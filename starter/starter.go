@@ -86,7 +86,12 @@ func (s *Starter) Start(ctx context.Context, in Start) (Started, error) {
 	if err != nil {
 		return Started{}, err
 	}
-	address, digest := signals.Address(in.Tenant, in.Agent, in.Key), start.Digest()
+	return s.begin(ctx, start)
+}
+
+// begin starts a run, or finds that the same start had been made.
+func (s *Starter) begin(ctx context.Context, in signals.Start) (Started, error) {
+	address, digest := signals.Address(in.Tenant, in.Agent, in.Key), in.Digest()
 	if old, err := s.recorded(ctx, in.Tenant, address, digest); err != nil || old != nil {
 		if err != nil {
 			return Started{}, err
@@ -96,11 +101,11 @@ func (s *Starter) Start(ctx context.Context, in Start) (Started, error) {
 	if err := s.checkDeployed(ctx, in.Agent, in.Version); err != nil {
 		return Started{}, err
 	}
-	options := s.options(start)
+	options := s.options(in)
 	options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	options.WorkflowIDConflictPolicy = enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL
 	options.WorkflowExecutionErrorWhenAlreadyStarted = true
-	run, err := s.temporal.ExecuteWorkflow(ctx, options, in.Agent, start)
+	run, err := s.temporal.ExecuteWorkflow(ctx, options, in.Agent, in)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &already) {
 		return s.same(ctx, address, digest)

@@ -23,6 +23,7 @@ type Why struct {
 	Turn       int             `json:"turn,omitempty"`
 	Seq        int64           `json:"seq,omitempty"` // of the last event that the journal has
 	UpdatedAt  time.Time       `json:"updated_at,omitzero"`
+	Repairs    *agent.Repaired `json:"repairs,omitempty"` // the run whose steps it undoes
 	Sentence   string          `json:"sentence"`
 	Next       string          `json:"next"` // which command, or what to do
 
@@ -56,6 +57,9 @@ func (s *Starter) Why(ctx context.Context, address string) (Why, error) {
 			w.Sentence, w.Next = f.sentence, f.next
 			break
 		}
+	}
+	if w.Repairs != nil {
+		w.Sentence = "undoes steps of " + w.Repairs.Address + ", and " + w.Sentence
 	}
 	return w, nil
 }
@@ -171,7 +175,7 @@ func (l *look) why() Why {
 		TaskFailures: max(int(l.task.GetAttempt())-1, 0), TaskFailure: l.taskFailure, Unseen: l.unseen}
 	if run := l.run; run != nil {
 		w.FirstRunID, w.Status, w.Reason, w.Phase, w.Turn = run.FirstRunID, run.Status, run.Reason, run.Phase, run.Turn
-		w.Seq, w.UpdatedAt = run.Seq, run.At
+		w.Seq, w.UpdatedAt, w.Repairs = run.Seq, run.At, run.Repairs
 	}
 	if row := l.row; row != nil {
 		w.FirstRunID, w.Status, w.Reason, w.Phase, w.Turn = row.FirstRunID, row.Head.Status, row.Head.Reason, row.Head.Phase, row.Head.Turn

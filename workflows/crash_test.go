@@ -26,6 +26,8 @@ import (
 	"interlock/llm"
 	"interlock/llm/scripted"
 	"interlock/signals"
+	"interlock/store"
+	"interlock/tool"
 	"interlock/worker"
 )
 
@@ -67,7 +69,7 @@ func childWorker(text string) int {
 
 func (c childConfig) serve() error {
 	ctx := context.Background()
-	store, err := openStore(ctx, c.Store)
+	st, err := openStore(ctx, c.Store)
 	if err != nil {
 		return err
 	}
@@ -83,7 +85,7 @@ func (c childConfig) serve() error {
 		sdk.SetStickyWorkflowCacheSize(0)
 	}
 	w := sdk.New(temporalClient, c.Queue, sdk.Options{DisableRegistrationAliasing: true, Interceptors: []interceptor.WorkerInterceptor{&stopper{c: c}}})
-	worker.Register(w, registry, &activities.Activities{Agents: registry, Store: store, Log: slog.New(slog.DiscardHandler),
+	worker.Register(w, registry, &activities.Activities{Agents: registry, Store: marking{st, c}, Log: slog.New(slog.DiscardHandler),
 		Model: func(*agent.Definition) (llm.Model, error) { return counted{c.Dir, c, model}, nil }})
 	return w.Run(nil)
 }
@@ -92,20 +94,32 @@ func (c childConfig) agent(ctx context.Context) (*agent.Definition, llm.Model, e
 	if c.Lab {
 		db, err := sql.Open("sqlite", "file:"+filepath.Join(c.Dir, "product.db")+labPragmas)
 		return lab{db: db, pay: func(ctx context.Context, tx *sql.Tx, a text) (text, error) {
-			r, err := payment(ctx, tx, a)
-			c.reached("in the transaction")
-			return r, err
-		}, fire: func(_ context.Context, a text) (text, error) {
-			err := shoot(c.Dir)
-			c.reached("after the shot")
-			return a, err
-		}}.agent(), firing(crashModel), err
+				r, err := payment(ctx, tx, a)
+				c.reached("in the transaction")
+				return r, err
+			}, fire: func(_ context.Context, a text) (text, error) {
+				err := shoot(c.Dir)
+				c.reached("after the shot")
+				return a, err
+			}, undo: &labUndo{unsend: func(context.Context, tool.Key, doneText) (text, error) { return text{"gone"}, shoot(c.Dir) }}}.agent(),
+			obeying(firing(crashModel)), err
 	}
 	s, err := shop.Open(ctx, filepath.Join(c.Dir, "shop.db"))
 	if err != nil {
 		return nil, nil, err
 	}
 	return refund.Agent(s, mail.Client{BaseURL: c.Mail}), refund.Model(), nil
+}
+
+// marking stops before it marks an effect as undone.
+type marking struct {
+	store.Store
+	c childConfig
+}
+
+func (m marking) MarkUndone(ctx context.Context, tenant, key, by string) error {
+	m.c.reached("before the mark")
+	return m.Store.MarkUndone(ctx, tenant, key, by)
 }
 
 // shoot leaves a mark that outlives a process.

@@ -104,6 +104,7 @@ func (b *inbox) listen(ctx workflow.Context) {
 		listen(ctx, signals.NameAmend, signals.Amends, amendInput),
 		listen(ctx, signals.NamePause, signals.Pauses, pauseInput),
 		listen(ctx, signals.NameResume, signals.Resumes, resumeInput),
+		listen(ctx, signals.NameUndo, signals.Undos, undoInput),
 	}
 }
 
@@ -144,6 +145,10 @@ func resumeInput(r signals.Resume) (agent.Input, string) {
 	return agent.ResumeRun{ID: r.ID, Principal: unverified(r.Principal), Reason: r.Reason}, r.TraceID
 }
 
+func undoInput(u signals.Undo) (agent.Input, string) {
+	return agent.UndoSteps{ID: u.ID, Principal: unverified(u.Principal), Steps: u.Steps, Reason: u.Reason}, u.TraceID
+}
+
 // handle answers updates. A validator refuses what could never be accepted, so
 // that nothing of it is written to the history; it changes nothing.
 func (b *inbox) handle(ctx workflow.Context, l *loop) error {
@@ -157,6 +162,7 @@ func (b *inbox) handle(ctx workflow.Context, l *loop) error {
 		update(ctx, b, l, signals.NameAmend, signals.Amends, amendInput, func(a signals.Amend) error { return agent.CheckAmend(a.Fields) }),
 		update(ctx, b, l, signals.NamePause, signals.Pauses, pauseInput, func(signals.Pause) error { return nil }),
 		update(ctx, b, l, signals.NameResume, signals.Resumes, resumeInput, func(signals.Resume) error { return nil }),
+		update(ctx, b, l, signals.NameUndo, signals.Undos, undoInput, func(u signals.Undo) error { return agent.CheckUndo(u.Steps, u.Reason) }),
 		workflow.SetUpdateHandlerWithOptions(ctx, signals.UpdateWait, l.wait, workflow.UpdateHandlerOptions{Validator: l.checkWait}),
 	)
 }

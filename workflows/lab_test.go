@@ -35,6 +35,7 @@ type lab struct {
 	opening  []string                              // texts that code pays on entering
 	limits   agent.Limits
 	budget   agent.Budget
+	undo     *labUndo // of send, fire and pay; nil: nothing undoes them
 }
 
 type labStart struct {
@@ -76,6 +77,11 @@ func (l lab) agent() *agent.Definition {
 	send := tool.Keyed("send", l.send, func(s *labState, _, r text) error { s.Sent = r.Text; return nil })
 	fire := tool.Once("fire", l.fire, func(s *labState, _, r text) error { s.Sent = r.Text; return nil }).Within(time.Second, time.Hour)
 	pay := tool.Transactional("pay", l.db, l.pay, func(s *labState, _, r text) error { s.Paid = r.Text; return nil })
+	if l.undo != nil {
+		send.Undo(l.undo.send())
+		fire.Undo(l.undo.fire())
+		pay.Undo(l.undo.pay(l.db))
+	}
 	if l.keep != nil {
 		look.Keep(l.keep)
 		send.Keep(l.keep)

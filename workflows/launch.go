@@ -147,7 +147,13 @@ func (l *loop) runQuick(ctx workflow.Context, task agent.Task, info agent.ToolIn
 	})
 }
 
-func summary(t agent.Task) string { return fmt.Sprintf("step %s, %s", t.Step, t.Tool) }
+func summary(t agent.Task) string {
+	text := fmt.Sprintf("step %s, %s", t.Step, t.Tool)
+	if u := t.Undoes; u != nil {
+		text += fmt.Sprintf(", undoes step %s, %s", u.Step, u.Tool)
+	}
+	return text
+}
 
 func (l *loop) finished(task agent.Task, r signals.ToolResult) {
 	l.inbox.push(agent.StepFinished{Step: task.Step, Result: r.Result, Whole: r.Whole, Unkept: r.Unkept, ActiveMS: r.ActiveMS}, "")

@@ -141,7 +141,7 @@ func (l *loop) open(ctx workflow.Context, agents *agent.Registry, s signals.Star
 	}
 	inputs := []agent.Input{agent.Started{Tenant: s.Tenant, Key: s.Key, FirstRunID: l.info.FirstRunID, Version: p.Version, Rules: p.Rules,
 		Fingerprint: p.Fingerprint, Limits: p.Limits, Principal: unverified(s.Principal), User: user, Body: s.Body, Digest: s.Digest(),
-		After: s.After}}
+		After: s.After, Repair: s.Repair}}
 	if s.Message != nil {
 		inputs = append(inputs, agent.Message{ID: s.Message.ID, Principal: unverified(s.Message.Principal), Text: s.Message.Text})
 	}

@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -45,7 +46,8 @@ type world struct {
 	t       *testing.T
 	ctx     context.Context
 	dir     string
-	dsn     string // of the store
+	dsn     string  // of the store
+	db      *sql.DB // of the lab's pay, where a test looks into it
 	shop    *shop.Shop
 	mail    *mail.Server
 	store   store.Store

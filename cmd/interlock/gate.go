@@ -60,6 +60,7 @@ func origin(run *agent.Run, field string) string {
 	from := map[string]string{
 		"start": "given at the start", "user": "in the user's own words", "model": "set by the model",
 		"reviewer": "set by a reviewer", "system": "set by a backend", "follows": "cleared with the field that it follows",
+		agent.SourceRepair: "as the repaired run ended",
 	}[p.Source]
 	if p.Source == agent.SourceAmend {
 		from = "set from outside by " + p.By

@@ -19,6 +19,15 @@ func printRun(w io.Writer, shown shownRun) error {
 	p.line("  started    %s by %s", stamp(r.StartedAt), inline(principal(&r.Principal, r.Principal.Auth != "")))
 	p.line("  last       event %d of turn %d, %s (%s ago)", r.Seq, r.Turn, stamp(r.At), age(r.At))
 	p.line("  first run  %s", r.FirstRunID)
+	if r.Repairs != nil {
+		p.line("  repairs    %s (first run %s), which has ended", r.Repairs.Address, r.Repairs.FirstRunID)
+	}
+	for _, u := range r.Undo {
+		p.line("  to undo    step %s, asked for by %s: %s", u.Step, inline(u.By), inline(u.Reason))
+	}
+	for _, f := range r.FailedEnd {
+		p.line("  left       %s", inline(f))
+	}
 	if r.Reply != nil {
 		p.line("  said last  %s", indented(r.Reply.Text, 13))
 	}
@@ -88,6 +97,12 @@ func printSteps(p *printer, r *agent.Run) {
 	rows := [][]string{}
 	for _, s := range r.Steps {
 		text := with(s.Tool, s.Args)
+		if s.Undoes != "" {
+			text += ", undoes step " + s.Undoes
+		}
+		if s.UndoneBy != "" {
+			text += ", undone by step " + s.UndoneBy
+		}
 		if s.Reason != "" {
 			text += ": " + s.Reason
 		}

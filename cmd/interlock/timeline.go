@@ -70,7 +70,11 @@ func describe(e agent.Event) (who, what string) {
 var descriptions = map[agent.EventType]func(agent.Event) (who, what string){
 	agent.EventStarted: func(e agent.Event) (string, string) {
 		d := data[agent.StartedData](e)
-		return "code", fmt.Sprintf("started %s version %d for %s", d.Agent, d.Version, d.User)
+		text := fmt.Sprintf("started %s version %d for %s", d.Agent, d.Version, d.User)
+		if d.Repair != nil {
+			text += ", to undo steps of " + d.Repair.Address
+		}
+		return "code", text
 	},
 	agent.EventMessage: func(e agent.Event) (string, string) {
 		return "user", fmt.Sprintf("%q", data[agent.MessageData](e).Text)
@@ -111,6 +115,9 @@ var descriptions = map[agent.EventType]func(agent.Event) (who, what string){
 	},
 	agent.EventStepSettled: func(e agent.Event) (string, string) {
 		d := data[agent.StepSettledData](e)
+		if d.Status == agent.StepUndone {
+			return "code", fmt.Sprintf("step %s was undone by step %s", e.Step, d.By)
+		}
 		return "code", strings.TrimSuffix(fmt.Sprintf("step %s %s: %s", e.Step, d.Status, d.Reason), ": ")
 	},
 	agent.EventGateOpened: func(e agent.Event) (string, string) {
@@ -139,6 +146,10 @@ var descriptions = map[agent.EventType]func(agent.Event) (who, what string){
 	agent.EventAmended: func(e agent.Event) (string, string) {
 		d := data[agent.AmendedData](e)
 		return "user", strings.TrimSuffix(fmt.Sprintf("%s sets %s from outside: %s", principal(&d.Principal, false), strings.Join(d.Fields, ", "), d.Reason), ": ")
+	},
+	agent.EventUndoRequested: func(e agent.Event) (string, string) {
+		d := data[agent.UndoRequestedData](e)
+		return "user", fmt.Sprintf("%s asks that step %s be undone: %s", principal(&d.Principal, false), strings.Join(d.Steps, ", then step "), d.Reason)
 	},
 	agent.EventResumed: func(e agent.Event) (string, string) {
 		d := data[agent.ResumedData](e)
@@ -196,7 +207,11 @@ func describeStep(e agent.Event) (string, string) {
 		return "", "" // its gate opens next
 	}
 	state := map[agent.StepStatus]string{agent.StepRunning: "runs", agent.StepWaiting: "waits for a person"}[d.Status]
-	text := fmt.Sprintf("step %s %s: %s", e.Step, cmp.Or(state, string(d.Status)), with(d.Tool, d.Args))
+	how := cmp.Or(state, string(d.Status))
+	if d.Undoes != "" {
+		how += ", to undo step " + d.Undoes
+	}
+	text := fmt.Sprintf("step %s %s: %s", e.Step, how, with(d.Tool, d.Args))
 	return "code", strings.TrimSuffix(text+": "+d.Reason, ": ")
 }
 
