@@ -41,6 +41,7 @@ func main() {
 type options struct {
 	turns   []int
 	rounds  int
+	effects int
 	quick   bool
 	profile string
 }
@@ -50,6 +51,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	f.SetOutput(stderr)
 	turns := f.String("turns", "10,50,100,200", "numbers of turns, separated by commas")
 	f.IntVar(&o.rounds, "rounds", 5, "rounds for each number of turns; each runs every variant once")
+	f.IntVar(&o.effects, "effects", 300, "effects that are claimed and settled in each database (0: none)")
 	f.BoolVar(&o.quick, "quick", true, "measure the quick tool too (-quick=false: not)")
 	f.StringVar(&o.profile, "profile", "", "write a CPU profile of one more run, of the most turns, to this file")
 	if err := f.Parse(args); err != nil {
@@ -67,6 +69,9 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	}
 	if o.rounds < 1 {
 		return o, errors.New("-rounds must be at least 1")
+	}
+	if o.effects < 0 {
+		return o, errors.New("-effects must not be negative")
 	}
 	return o, nil
 }
@@ -98,6 +103,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		r.Runs = append(r.Runs, one)
 	}
 	r.Limits = limitsOf(r.Runs, o.quick)
+	if r.Effects, err = measureEffects(ctx, dir, o.effects, stderr); err != nil {
+		return err
+	}
 	if o.profile != "" {
 		if err := b.profiled(ctx, o.profile, slices.Max(o.turns)); err != nil {
 			return err

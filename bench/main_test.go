@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"interlock/store/pgtest"
 )
 
 // Nothing here looks at times: a busy machine must not fail a build.
 func TestRun_Shape(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), []string{"-turns", "2,4", "-rounds", "1"}, &out, io.Discard))
+	require.NoError(t, run(t.Context(), []string{"-turns", "2,4", "-rounds", "1", "-effects", "5"}, &out, io.Discard))
 	d := json.NewDecoder(&out)
 	d.DisallowUnknownFields()
 	var r report
@@ -38,6 +40,21 @@ func TestRun_Shape(t *testing.T) {
 		require.Positive(t, one.OverBare.OfPairs.Median)
 		require.Positive(t, one.QuickBare.OfMedians)
 	}
+	require.Len(t, r.Effects, 2)
+	for i, database := range []string{"sqlite", "postgres"} {
+		e := r.Effects[i]
+		require.Equal(t, database, e.Database)
+		if e.Absent != "" {
+			require.Equal(t, "postgres", database)
+			require.False(t, pgtest.Available(), e.Absent)
+			continue
+		}
+		require.Equal(t, 5, e.Effects)
+		for _, s := range []*spread{e.Claim, e.Settle, e.Transactional, e.Bare} {
+			require.Positive(t, s.Min)
+			require.LessOrEqual(t, s.Min, s.Median)
+		}
+	}
 	require.NotEmpty(t, r.Limits)
 	for _, l := range r.Limits {
 		require.NotNil(t, l.Holds, l.Limit)
@@ -57,6 +74,21 @@ func requireVariant(t *testing.T, v variant, activities float64) {
 	require.Equal(t, v.Activities["CallModel"], v.Model.Calls, "no call was billed twice")
 	require.Positive(t, v.Model.Last)
 	require.NotEmpty(t, v.RPCs)
+}
+
+// A database that is not there has a row that says so.
+func TestEffects_WithoutPostgreSQL(t *testing.T) {
+	t.Setenv("INTERLOCK_TEST_POSTGRES", "postgres://postgres@127.0.0.1:1/x?connect_timeout=1")
+	rows, err := measureEffects(t.Context(), t.TempDir(), 2, io.Discard)
+	require.NoError(t, err)
+	require.Len(t, rows, 2)
+	require.NotNil(t, rows[0].Claim)
+	require.Equal(t, "postgres", rows[1].Database)
+	require.Nil(t, rows[1].Claim)
+	require.Contains(t, rows[1].Absent, "127.0.0.1:1")
+	none, err := measureEffects(t.Context(), t.TempDir(), 0, io.Discard)
+	require.NoError(t, err)
+	require.Empty(t, none)
 }
 
 func TestLimits_NotMeasured(t *testing.T) {
@@ -80,7 +112,7 @@ func TestSized(t *testing.T) {
 }
 
 func TestParse_Refusals(t *testing.T) {
-	for _, args := range [][]string{{"-turns", "0"}, {"-turns", "5,x"}, {"-rounds", "0"}, {"more"}} {
+	for _, args := range [][]string{{"-turns", "0"}, {"-turns", "5,x"}, {"-rounds", "0"}, {"-effects", "-1"}, {"more"}} {
 		_, err := parse(args, io.Discard)
 		require.Error(t, err, args)
 	}

@@ -16,6 +16,19 @@ type report struct {
 	Rounds   int          `json:"rounds"`
 	Runs     []runReport  `json:"runs"` // by number of turns
 	Limits   []limit      `json:"limits"`
+	Effects  []effectCost `json:"effects"` // by database
+}
+
+// effectCost is what an effect's protocol costs, in microseconds: a loop of one
+// after the other, each of which waits for the disk.
+type effectCost struct {
+	Database      string  `json:"database"`
+	Effects       int     `json:"effects"`
+	Claim         *spread `json:"claim_us"`                 // in the store's ledger
+	Settle        *spread `json:"settle_us"`                // there too
+	Transactional *spread `json:"transactional_attempt_us"` // whole, in a product's own database
+	Bare          *spread `json:"bare_transaction_us"`      // the same write, without Interlock
+	Absent        string  `json:"absent,omitempty"`         // why nothing was measured
 }
 
 type machineInfo struct {

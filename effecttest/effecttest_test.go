@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
 	"modernc.org/sqlite"
 
@@ -179,10 +181,21 @@ type file struct {
 func (f file) Connect(context.Context) (driver.Conn, error) { return f.d.Open(f.dsn) }
 func (f file) Driver() driver.Driver                        { return f.d }
 
-func newBooking(t *testing.T) *booking {
+var connectors = map[string]func(t *testing.T) driver.Connector{
+	"sqlite": func(t *testing.T) driver.Connector {
+		dsn := "file:" + filepath.Join(t.TempDir(), "b.db") + "?_pragma=busy_timeout(1000)&_pragma=synchronous(off)&_pragma=journal_mode(wal)"
+		return file{dsn, &sqlite.Driver{}}
+	},
+	"postgres": func(t *testing.T) driver.Connector {
+		config, err := pgx.ParseConfig(pgtest.New(t))
+		require.NoError(t, err)
+		return stdlib.GetConnector(*config)
+	},
+}
+
+func newBooking(t *testing.T, base driver.Connector) *booking {
 	b := &booking{}
-	dsn := "file:" + filepath.Join(t.TempDir(), "b.db") + "?_pragma=busy_timeout(1000)&_pragma=synchronous(off)&_pragma=journal_mode(wal)"
-	b.db = sql.OpenDB(b.net.Connector(file{dsn, &sqlite.Driver{}}))
+	b.db = sql.OpenDB(b.net.Connector(base))
 	t.Cleanup(func() { _ = b.db.Close() })
 	_, err := b.db.ExecContext(t.Context(), `CREATE TABLE bookings (n INTEGER)`)
 	require.NoError(t, err)
@@ -201,22 +214,46 @@ func (b *booking) target(run func(context.Context, *sql.Tx, charge) (charged, er
 }
 
 func TestTransactional(t *testing.T) {
-	t.Run("in its transaction", func(t *testing.T) {
-		b := newBooking(t)
-		effecttest.Run(t, b.target(func(ctx context.Context, tx *sql.Tx, a charge) (charged, error) {
-			_, err := tx.ExecContext(ctx, insert, a.Order)
-			return charged{"b"}, err
-		}), effecttest.Options{Rounds: 100})
-	})
-	t.Run("beside its transaction", func(t *testing.T) {
-		b, other := newBooking(t), map[int]int{}
-		target := b.target(func(_ context.Context, _ *sql.Tx, a charge) (charged, error) {
-			other[a.Order]++
-			return charged{"b"}, nil
+	for engine, connector := range connectors {
+		t.Run(engine+"/in its transaction", func(t *testing.T) {
+			b := newBooking(t, connector(t))
+			effecttest.Run(t, b.target(func(ctx context.Context, tx *sql.Tx, a charge) (charged, error) {
+				_, err := tx.ExecContext(ctx, insert, a.Order)
+				return charged{"b"}, err
+			}), effecttest.Options{Rounds: 200})
 		})
-		target.Happened = func(_ context.Context, c effecttest.Call) (int, error) { return other[c.N], nil }
-		fails(t, effecttest.Repeated, target, effecttest.Options{Seed: 1})
-	})
+		t.Run(engine+"/refusals", func(t *testing.T) {
+			b := newBooking(t, connector(t))
+			target := b.target(func(ctx context.Context, tx *sql.Tx, a charge) (charged, error) {
+				if _, err := tx.ExecContext(ctx, insert, a.Order); err != nil {
+					return charged{}, err
+				}
+				if a.Order%2 == 0 {
+					return charged{}, tool.Refused(errDeclined)
+				}
+				return charged{"b"}, nil
+			})
+			effecttest.Run(t, target, effecttest.Options{Rounds: 100})
+		})
+		t.Run(engine+"/it commits by itself", func(t *testing.T) {
+			b := newBooking(t, connector(t))
+			effecttest.Run(t, b.target(func(ctx context.Context, tx *sql.Tx, a charge) (charged, error) {
+				if _, err := tx.ExecContext(ctx, insert, a.Order); err != nil {
+					return charged{}, err
+				}
+				return charged{"b"}, tx.Commit()
+			}), effecttest.Options{Rounds: 100})
+		})
+		t.Run(engine+"/beside its transaction", func(t *testing.T) {
+			b, other := newBooking(t, connector(t)), map[int]int{}
+			target := b.target(func(_ context.Context, _ *sql.Tx, a charge) (charged, error) {
+				other[a.Order]++
+				return charged{"b"}, nil
+			})
+			target.Happened = func(_ context.Context, c effecttest.Call) (int, error) { return other[c.N], nil }
+			fails(t, effecttest.Repeated, target, effecttest.Options{Seed: 1})
+		})
+	}
 }
 
 func TestNothingToProve(t *testing.T) {

@@ -29,14 +29,14 @@ func (t *Tool[S, A, R]) once(ctx context.Context, task agent.Task, args A, p Por
 	if row.Open {
 		done, cancel := after(ctx)
 		defer cancel()
-		return inDoubt(record(done, task, p, row.Attempt, &Failure{Kind: FailedInDoubt, Open: true,
+		return unknowable(record(done, task, p, row.Attempt, &Failure{Kind: FailedInDoubt, Open: true,
 			Err: errors.New("an earlier attempt ended without saying whether it happened, and it is never run again")}))
 	}
-	return inDoubt(t.claimed(ctx, task, args, p, row))
+	return unknowable(t.claimed(ctx, task, args, p, row))
 }
 
-// inDoubt makes of what nobody knows what nobody will ever know by trying.
-func inDoubt(r Result, err error) (Result, error) {
+// unknowable makes of what nobody knows what nobody will ever know by trying.
+func unknowable(r Result, err error) (Result, error) {
 	if f := (*Failure)(nil); errors.As(err, &f) && f.Kind == FailedUnknown {
 		f.Kind = FailedInDoubt
 	}

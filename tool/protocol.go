@@ -217,11 +217,7 @@ func (t *Tool[S, A, R]) Standing(ctx context.Context, task agent.Task, p Ports) 
 	case agent.ReadOnly:
 		return Result{}, false, nil
 	case agent.Transactional:
-		r, ok, err := t.standingInTx(ctx, task)
-		if f := (*Failure)(nil); errors.As(err, &f) && f.Kind == FailedRefused {
-			return Result{}, false, nil
-		}
-		return r, ok, err
+		return t.standingInTx(ctx, task)
 	}
 	row, err := p.Ledger.Row(ctx, task)
 	if err != nil || row == nil || row.Settled == nil || row.Settled.Ended() != nil {

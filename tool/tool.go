@@ -51,7 +51,7 @@ type Tool[S, A, R any] struct {
 	look func(ctx context.Context, key Key, args A) (r R, happened bool, err error)
 	keep func(R) any
 
-	installed atomic.Bool // the table interlock_effects stands
+	table atomic.Pointer[effectsTable] // once it is known to stand
 }
 
 // Gate is a tool's policy with its arguments decoded; see [agent.GateSpec].
@@ -77,8 +77,9 @@ func Keyed[S, A, R any](name string, run func(context.Context, Key, A) (R, error
 
 // Transactional makes a tool whose effect is in db: claim, effect and result
 // are one transaction there, in the table interlock_effects, which is installed
-// at first use. run must do everything through tx, within 2 seconds, and never
-// use the network.
+// at first use ([InstallEffects]). db is SQLite or PostgreSQL. run must do
+// everything through tx, within 2 seconds, never use the network, and neither
+// commit nor roll back: it returns an error, and nothing of it stands.
 func Transactional[S, A, R any](name string, db *sql.DB, run func(context.Context, *sql.Tx, A) (R, error), commit func(*S, A, R) error) *Tool[S, A, R] {
 	return build(name, agent.Transactional, db, commit, func(ctx context.Context, _ Key, tx *sql.Tx, a A) (R, error) { return run(ctx, tx, a) })
 }

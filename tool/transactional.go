@@ -5,113 +5,287 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"interlock/agent"
 )
 
-// installEffects makes the table that a tool's own database records its
-// effects in. The statements are plain enough for SQLite and PostgreSQL.
-const installEffects = `CREATE TABLE IF NOT EXISTS interlock_effects (
-  tenant     TEXT NOT NULL,
-  key        TEXT NOT NULL,
-  scope      TEXT NOT NULL,
-  tool       TEXT NOT NULL,
-  step       TEXT NOT NULL,
-  args       TEXT NOT NULL,
-  refused    TEXT NOT NULL DEFAULT '',
-  result     TEXT NOT NULL DEFAULT '',
-  whole_ref  TEXT NOT NULL DEFAULT '',
-  whole_size BIGINT NOT NULL DEFAULT 0,
-  at         TEXT NOT NULL,
-  undone_by  TEXT NOT NULL DEFAULT '',
-  undone_at  TEXT NOT NULL DEFAULT '',
-  PRIMARY KEY (tenant, key)
-)`
-
-// InstallEffects makes the table interlock_effects where it is missing. Tools
-// do it at first use; a product whose tool may not create tables does it once
-// with a user who may.
-func InstallEffects(ctx context.Context, db *sql.DB) error {
-	if _, err := db.ExecContext(ctx, installEffects); err != nil {
-		return fmt.Errorf("table interlock_effects: %w", err)
-	}
-	return nil
-}
-
 // transactional runs claim, effect and settlement as one transaction in the
 // tool's database: a crash at any point leaves all of it or nothing. A second
 // attempt at the same time waits at the primary key, or is told that the
 // database is busy, and then finds the row.
+//
+// The claim is the transaction's first statement. In SQLite it takes the write
+// lock: a transaction that has read before it writes may not wait for that. Until
+// it stands nothing is known, since the commit of an earlier attempt may still be
+// under way: such a failure is FailedStore. Once it stands, no earlier attempt has
+// had the effect.
 func (t *Tool[S, A, R]) transactional(ctx context.Context, task agent.Task, args A, p Ports) (Result, error) {
-	if r, ok, err := t.standingInTx(ctx, task); err != nil || ok {
-		if err != nil {
-			return Result{}, asFailure(err)
-		}
-		return r, nil
+	table, err := t.effects(ctx)
+	if err != nil {
+		return Result{}, asFailure(err)
 	}
 	bounded, cancel := context.WithTimeout(ctx, TxTimeout)
 	defer cancel()
-	tx, err := t.db.BeginTx(bounded, nil)
+	tx, err := table.begin(bounded, task)
 	if err != nil {
-		return Result{}, rolledBack("begin", err)
+		return table.instead(ctx, task, err)
 	}
-	defer func() { _ = tx.Rollback() }()
-	if err := insertEffect(bounded, tx, task); err != nil {
-		return Result{}, rolledBack("claim", err)
-	}
+	defer func() { _ = tx.Rollback() }() // where the function ends its goroutine
 	r, err := t.call(bounded, "", tx, args)
-	if IsRefused(err) {
-		_ = tx.Rollback()
-		return Result{}, t.refuse(ctx, task, err)
-	}
 	if err != nil {
-		return Result{}, rolledBack("effect", err)
+		return table.rollBack(ctx, tx, task, tooLong(bounded, err))
 	}
 	out, err := t.result(bounded, r, task.Limit, p)
 	if err != nil {
-		return Result{}, rolledBack("result", err)
+		return table.rollBack(ctx, tx, task, tooLong(bounded, fmt.Errorf("result: %w", err)))
 	}
-	ref, size := "", 0
-	if out.Whole != nil {
-		ref, size = out.Whole.Ref, out.Whole.Bytes
-	}
-	if _, err := tx.ExecContext(bounded, `UPDATE interlock_effects SET result = $1, whole_ref = $2, whole_size = $3 WHERE tenant = $4 AND key = $5`,
-		string(out.Stored()), ref, size, task.Tenant, task.Key); err != nil {
-		return Result{}, rolledBack("settle", err)
+	switch settled, err := table.settle(bounded, tx, task, out); {
+	case errors.Is(err, sql.ErrTxDone):
+		return table.settleLate(ctx, task, out, tooLong(bounded, fmt.Errorf("the function ended its transaction, which it must leave to Interlock: %w", err)))
+	case err != nil:
+		return table.rollBack(ctx, tx, task, tooLong(bounded, fmt.Errorf("settle: %w", err)))
+	case !settled:
+		return Result{}, inDoubt(task, "ended the transaction by a statement of its own, or changed "+tableName)
 	}
 	if err := tx.Commit(); err != nil {
-		// The commit may have reached the database: the next attempt finds out.
-		return Result{}, &Failure{Kind: FailedUnknown, Err: fmt.Errorf("commit: %w", err), Open: true}
+		return table.uncommitted(ctx, task, tooLong(bounded, fmt.Errorf("commit: %w", err)))
 	}
 	return out, nil
 }
 
-func insertEffect(ctx context.Context, tx *sql.Tx, task agent.Task) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO interlock_effects (tenant, key, scope, tool, step, args, at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		task.Tenant, task.Key, task.Scope, task.Tool, task.Step, string(task.Args), time.Now().UTC().Format(time.RFC3339Nano))
+// tooLong adds that the transaction was cut off, where it was.
+func tooLong(bounded context.Context, err error) error {
+	if errors.Is(bounded.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("the transaction was longer than %s: %w", TxTimeout, err)
+	}
 	return err
 }
 
-// refuse records a refusal for good, so that a later attempt of the same key
-// is told the same.
-func (t *Tool[S, A, R]) refuse(ctx context.Context, task agent.Task, cause error) error {
+// errTaken is a claim that another transaction has won.
+var errTaken = errors.New("another attempt holds it")
+
+// begin opens a transaction that has claimed the key. There is none where it
+// fails.
+func (e *effectsTable) begin(ctx context.Context, task agent.Task) (_ *sql.Tx, err error) {
+	tx, err := e.db.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, fmt.Errorf("begin: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			_ = tx.Rollback()
+		}
+	}()
+	if e.bounds != "" {
+		if _, err := tx.ExecContext(ctx, e.bounds); err != nil {
+			return nil, fmt.Errorf("begin: %w", err)
+		}
+	}
+	claimed, err := e.insert(ctx, tx, task, "")
+	if err == nil && !claimed {
+		err = errTaken
+	}
+	if err != nil {
+		return nil, fmt.Errorf("claim: %w", err)
+	}
+	return tx, nil
+}
+
+// insert makes the row, unless there is one.
+func (e *effectsTable) insert(ctx context.Context, on interface {
+	ExecContext(context.Context, string, ...any) (sql.Result, error)
+}, task agent.Task, refused string) (bool, error) {
+	return changed(on.ExecContext(ctx, `INSERT INTO `+e.name+` (tenant, key, scope, tool, step, args, at, agent, version, address, ordinal, refused)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING`,
+		task.Tenant, task.Key, task.Scope, task.Tool, task.Step, string(task.Args), moment(time.Now()), task.Agent, task.Version,
+		addressOf(task.Scope), task.Ordinal, refused))
+}
+
+// addressOf is the address of the run whose effects have a scope.
+func addressOf(scope string) string {
+	if i := strings.LastIndexByte(scope, '/'); i >= 0 {
+		return scope[:i]
+	}
+	return scope
+}
+
+// moment is a time as the table has it: all of one length, so that they sort.
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// settle writes the result into the claim; false where there is none to write to.
+func (e *effectsTable) settle(ctx context.Context, on interface {
+	ExecContext(context.Context, string, ...any) (sql.Result, error)
+}, task agent.Task, out Result) (bool, error) {
+	ref, size := "", 0
+	if out.Whole != nil {
+		ref, size = out.Whole.Ref, out.Whole.Bytes
+	}
+	return changed(on.ExecContext(ctx, `UPDATE `+e.name+` SET result = $1, whole_ref = $2, whole_size = $3 WHERE tenant = $4 AND key = $5 AND result = '' AND refused = ''`,
+		string(out.Stored()), ref, size, task.Tenant, task.Key))
+}
+
+func changed(r sql.Result, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	n, err := r.RowsAffected()
+	return n == 1, err
+}
+
+// instead is what an attempt that has no claim answers: what stands, or that
+// nothing was run.
+func (e *effectsTable) instead(ctx context.Context, task agent.Task, cause error) (Result, error) {
+	s, err := e.settlement(ctx, task)
+	switch {
+	case errors.As(err, new(*Failure)):
+		return Result{}, err
+	case err == nil && s != nil && s.Ended() != nil:
+		return Result{}, &Failure{Kind: FailedRefused, Err: s.Ended()}
+	case err == nil && s != nil:
+		return s.Result, nil
+	case isState(cause, noPrivilege):
+		cause = fmt.Errorf("table %s%s: %w", tableName, mayNot(ctx, e.db, cause), cause)
+	case isState(cause, readOnlyTx):
+		cause = fmt.Errorf("the tool's database takes no writes (a standby, or default_transaction_read_only): %w", cause)
+	}
+	return Result{}, &Failure{Kind: FailedStore, Err: cause}
+}
+
+// rollBack ends an attempt whose function failed: nothing of it stands, unless the
+// function has ended the transaction itself, or another attempt came in between
+// when the time was up.
+func (e *effectsTable) rollBack(ctx context.Context, tx *sql.Tx, task agent.Task, cause error) (Result, error) {
 	done, cancel := after(ctx)
 	defer cancel()
-	_, err := t.db.ExecContext(done, `INSERT INTO interlock_effects (tenant, key, scope, tool, step, args, at, refused) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		task.Tenant, task.Key, task.Scope, task.Tool, task.Step, string(task.Args), time.Now().UTC().Format(time.RFC3339Nano), text(cause.Error()))
+	if errors.Is(tx.Rollback(), sql.ErrTxDone) {
+		s, err := e.settlement(done, task)
+		if err != nil {
+			f := &Failure{Kind: FailedUnknown, Err: errors.Join(cause, err), Open: true, Wait: retryWait(cause)}
+			if asFailure(err).Kind == FailedInDoubt {
+				f.Kind = FailedInDoubt
+			}
+			return Result{}, f
+		}
+		if s != nil && s.Ended() == nil {
+			return s.Result, nil
+		}
+	}
+	if IsRefused(cause) {
+		return Result{}, e.refuse(done, task, cause)
+	}
+	return Result{}, rolledBack(cause)
+}
+
+// refuse records a refusal for good, so that a later attempt of the same key is
+// told the same. Where another attempt was faster, what it did counts.
+func (e *effectsTable) refuse(ctx context.Context, task agent.Task, cause error) error {
+	recorded, err := e.insert(ctx, e.db, task, text(cause.Error()))
+	if err == nil && !recorded {
+		err = errTaken
+	}
 	if err != nil {
-		return rolledBack("refusal", errors.Join(cause, err))
+		return &Failure{Kind: FailedNotApplied, Err: fmt.Errorf("refusal: %w", errors.Join(cause, err)), Open: true}
 	}
 	return &Failure{Kind: FailedRefused, Err: cause}
 }
 
-// rolledBack is a failed attempt of which nothing stands.
-func rolledBack(what string, err error) error {
-	return &Failure{Kind: FailedNotApplied, Err: fmt.Errorf("%s: %w", what, err)}
+// settleLate is for a transaction that was over before it was settled. Where the
+// function has committed it, all stands but the result.
+func (e *effectsTable) settleLate(ctx context.Context, task agent.Task, out Result, cause error) (Result, error) {
+	done, cancel := after(ctx)
+	defer cancel()
+	settled, err := e.settle(done, e.db, task, out)
+	switch {
+	case err != nil:
+		return Result{}, &Failure{Kind: FailedUnknown, Err: errors.Join(cause, err), Open: true}
+	case settled:
+		return out, nil
+	}
+	return e.unless(done, task, rolledBack(cause))
 }
 
-func asFailure(err error) error {
+// uncommitted finds out about a commit that failed. It may have reached a server,
+// which is still at it: then nobody knows, until the next attempt has a claim.
+func (e *effectsTable) uncommitted(ctx context.Context, task agent.Task, cause error) (Result, error) {
+	done, cancel := after(ctx)
+	defer cancel()
+	unknown := &Failure{Kind: FailedUnknown, Err: cause, Open: true}
+	if e.engine == sqliteEngine || refusesCommit(sqlState(cause)) {
+		return e.unless(done, task, rolledBack(cause))
+	}
+	return e.unless(done, task, unknown)
+}
+
+// refusesCommit: by these the server says that it has rolled back. By others, as of
+// a shutdown, it may have committed.
+func refusesCommit(state string) bool {
+	if len(state) != 5 || state == "40003" {
+		return false
+	}
+	switch state[:2] {
+	case "23", "25", "40", "P0": // constraints, invalid or timed-out transaction, serialization and deadlock, a trigger's own
+		return true
+	}
+	return false
+}
+
+// unless is what stands, or else the failure.
+func (e *effectsTable) unless(ctx context.Context, task agent.Task, f *Failure) (Result, error) {
+	s, err := e.settlement(ctx, task)
+	switch {
+	case errors.As(err, new(*Failure)):
+		return Result{}, err
+	case err != nil:
+		return Result{}, &Failure{Kind: FailedUnknown, Err: errors.Join(f, err), Open: true, Wait: f.Wait}
+	case s != nil && s.Ended() == nil:
+		return s.Result, nil
+	case s != nil:
+		return Result{}, &Failure{Kind: FailedRefused, Err: s.Ended()}
+	}
+	return Result{}, f
+}
+
+// settlement reads how the effect ended; nil where there is no row. Its error is a
+// [*Failure] where the row was read and says so.
+func (e *effectsTable) settlement(ctx context.Context, task agent.Task) (*Settlement, error) {
+	var s Settlement
+	var scope, tool, args, result, ref string
+	var size int
+	err := e.db.QueryRowContext(ctx, `SELECT scope, tool, args, refused, result, whole_ref, whole_size, undone_by FROM `+e.name+` WHERE tenant = $1 AND key = $2`,
+		task.Tenant, task.Key).Scan(&scope, &tool, &args, &s.Refused, &result, &ref, &size, &s.Undone)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("look-up of the effect%s: %w", mayNot(ctx, e.db, err), err)
+	case scope != task.Scope || tool != task.Tool || args != string(task.Args):
+		return nil, &Failure{Kind: FailedStore, Err: agent.Errorf(agent.CodeConflict,
+			"the key %s is another effect's in %s: of tool %s in %s", task.Key, tableName, tool, scope)}
+	case s.Refused == "" && result == "":
+		return nil, inDoubt(task, "committed the transaction itself")
+	}
+	var whole *agent.Blob
+	if ref != "" {
+		whole = &agent.Blob{Ref: ref, Bytes: size}
+	}
+	s.Result = FromStored(agent.JSON(result), whole)
+	return &s, nil
+}
+
+// inDoubt is a function that broke the rules: what it did may stand by halves.
+func inDoubt(task agent.Task, did string) error {
+	return &Failure{Kind: FailedInDoubt, Open: true, Err: fmt.Errorf("the function of tool %s %s, which it must leave to Interlock: what it did may stand. "+
+		"It is not run again; find out, and delete its row in %s (key %s) if nothing stands", task.Tool, did, tableName, task.Key)}
+}
+
+// rolledBack is a failed attempt of which nothing stands.
+func rolledBack(err error) *Failure {
+	return &Failure{Kind: FailedNotApplied, Err: err, Wait: retryWait(err)}
+}
+
+func asFailure(err error) *Failure {
 	var f *Failure
 	if errors.As(err, &f) {
 		return f
@@ -122,62 +296,58 @@ func asFailure(err error) error {
 // standingInTx reads the effect's row in the tool's database, where its only
 // truth is.
 func (t *Tool[S, A, R]) standingInTx(ctx context.Context, task agent.Task) (Result, bool, error) {
-	if err := t.install(ctx); err != nil {
+	table, err := t.effects(ctx)
+	if err != nil {
+		if f := asFailure(err); f.Kind == FailedRefused || agent.ErrorCode(f.Err) == agent.CodeInvalid {
+			return Result{}, false, nil // no effect can have happened there
+		}
 		return Result{}, false, err
 	}
-	var s Settlement
-	var result, ref string
-	var size int
-	err := t.db.QueryRowContext(ctx, `SELECT refused, result, whole_ref, whole_size, undone_by FROM interlock_effects WHERE tenant = $1 AND key = $2`,
-		task.Tenant, task.Key).Scan(&s.Refused, &result, &ref, &size, &s.Undone)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
+	s, err := table.settlement(ctx, task)
+	if err != nil && asFailure(err).Kind == FailedInDoubt {
 		return Result{}, false, nil
-	case err != nil:
-		return Result{}, false, fmt.Errorf("look-up of the effect: %w", err)
-	case s.Ended() != nil:
-		return Result{}, false, &Failure{Kind: FailedRefused, Err: s.Ended()}
 	}
-	var whole *agent.Blob
-	if ref != "" {
-		whole = &agent.Blob{Ref: ref, Bytes: size}
+	if err != nil || s == nil || s.Ended() != nil {
+		return Result{}, false, err
 	}
-	return FromStored(agent.JSON(result), whole), true, nil
+	return s.Result, true, nil
 }
 
 // undoneInTx marks the effect's row as undone, unless another key was first.
 func (t *Tool[S, A, R]) undoneInTx(ctx context.Context, task agent.Task, by string) error {
-	if err := t.install(ctx); err != nil {
+	table, err := t.effects(ctx)
+	if err != nil {
 		return err
 	}
-	if _, err := t.db.ExecContext(ctx, `UPDATE interlock_effects SET undone_by = $1, undone_at = $2 WHERE tenant = $3 AND key = $4 AND refused = '' AND undone_by = ''`,
-		by, time.Now().UTC().Format(time.RFC3339Nano), task.Tenant, task.Key); err != nil {
-		return fmt.Errorf("record that the effect was undone: %w", err)
+	if _, err := t.db.ExecContext(ctx, `UPDATE `+table.name+` SET undone_by = $1, undone_at = $2
+WHERE tenant = $3 AND key = $4 AND scope = $5 AND result <> '' AND refused = '' AND undone_by = ''`, by, moment(time.Now()), task.Tenant, task.Key, task.Scope); err != nil {
+		return fmt.Errorf("record that the effect was undone%s: %w", mayNot(ctx, t.db, err), err)
 	}
-	var s Settlement
-	err := t.db.QueryRowContext(ctx, `SELECT refused, undone_by FROM interlock_effects WHERE tenant = $1 AND key = $2`, task.Tenant, task.Key).Scan(&s.Refused, &s.Undone)
-	found := &s
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		found = nil
-	case err != nil:
-		return fmt.Errorf("look-up of the effect: %w", err)
+	s, err := table.settlement(ctx, task)
+	if err != nil {
+		if f := asFailure(err); f.Kind == FailedInDoubt {
+			s = nil
+		} else {
+			return err
+		}
 	}
-	_, err = Undo(found, task.Key, by)
+	_, err = Undo(s, task.Key, by)
 	return err
 }
 
-// install makes the table once a process; a failure is tried again next time.
-func (t *Tool[S, A, R]) install(ctx context.Context) error {
+// effects is the table, made or brought up to date once a process; a failure is
+// tried again next time.
+func (t *Tool[S, A, R]) effects(ctx context.Context) (*effectsTable, error) {
 	if t.db == nil {
-		return &Failure{Kind: FailedRefused, Err: errors.New("the tool was made without a database")}
+		return nil, &Failure{Kind: FailedRefused, Err: errors.New("the tool was made without a database")}
 	}
-	if t.installed.Load() {
-		return nil
+	if table := t.table.Load(); table != nil {
+		return table, nil
 	}
-	if err := InstallEffects(ctx, t.db); err != nil {
-		return err
+	table, _, err := installEffects(ctx, t.db, false)
+	if err != nil {
+		return nil, &Failure{Kind: FailedStore, Err: err}
 	}
-	t.installed.Store(true)
-	return nil
+	t.table.Store(table)
+	return table, nil
 }

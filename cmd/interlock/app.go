@@ -76,7 +76,7 @@ the form that -o names; everything else goes to stderr. Nothing is coloured.
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.AddCommand(a.demoCommand(), a.devCommand(), a.workerCommand(), a.migrateCommand(), a.runCommand(), a.gateCommand(),
-		a.stepCommand(), a.ledgerCommand(), a.holdCommand(),
+		a.stepCommand(), a.ledgerCommand(), a.holdCommand(), a.effectsCommand(),
 		a.configCommand(), a.versionCommand())
 	return root
 }
@@ -90,7 +90,9 @@ func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 			names = append(names, c.Name())
 		}
 		what := "a command is missing"
-		if len(args) > 0 {
+		if len(args) > 0 && strings.Contains(args[0], "://") { // it may hold a password
+			what = "a URL is no command"
+		} else if len(args) > 0 {
 			what = fmt.Sprintf("unknown command %q", args[0])
 		}
 		return usagef("%s: %s has %s", what, cmd.CommandPath(), strings.Join(names, ", "))

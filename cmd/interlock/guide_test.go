@@ -50,7 +50,7 @@ func TestGuide_CommandsAreNoUsageErrors(t *testing.T) {
 func TestGuide_MistakesAreFound(t *testing.T) {
 	for line, want := range map[string]string{
 		"interlock run hold acme/orders/t-1":                "no command",
-		"interlock hold":                                    "unknown command",
+		"interlock holds":                                   "unknown command",
 		"interlock run why":                                 "accepts 1 arg(s), received 0",
 		"interlock gate show acme/orders/t-1 3.1 --role r":  "unknown flag: --role",
 		"interlock gate list --status opened":               "want one of open",

@@ -25,7 +25,7 @@ type holdLine struct {
 	ReleasedBy string     `json:"released_by,omitempty"`
 	ReleasedAt *time.Time `json:"released_at,omitempty"`
 	// UnderWay are effects that had been claimed when the hold was made.
-	UnderWay []effectLine `json:"under_way,omitempty"`
+	UnderWay []ledgerLine `json:"under_way,omitempty"`
 }
 
 func holdOf(h store.Hold) holdLine {
@@ -104,7 +104,7 @@ func (a *app) withHolds(cmd *cobra.Command, who *caller, do func(s *session) err
 }
 
 // underWay are the effects that had started before a hold.
-func (s *session) underWay(cmd *cobra.Command, h store.Hold) (lines []effectLine, err error) {
+func (s *session) underWay(cmd *cobra.Command, h store.Hold) (lines []ledgerLine, err error) {
 	tenants := []string{h.Tenant}
 	if h.Tenant == "" {
 		if tenants, err = s.store.OpenTenants(cmd.Context()); err != nil {
@@ -117,7 +117,7 @@ func (s *session) underWay(cmd *cobra.Command, h store.Hold) (lines []effectLine
 			return nil, err
 		}
 		for _, e := range rows {
-			lines = append(lines, effectOf(e))
+			lines = append(lines, ledgerLineOf(e))
 		}
 	}
 	return lines, nil
@@ -134,7 +134,7 @@ func (l holdLine) print(w io.Writer) error {
 	if p.err != nil {
 		return p.err
 	}
-	return printEffects(w, l.UnderWay)
+	return printLedger(w, l.UnderWay)
 }
 
 // on says what a hold is on.

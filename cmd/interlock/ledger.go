@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -26,8 +25,8 @@ person must find out).`,
 	return cmd
 }
 
-// effectLine is a row of the ledger.
-type effectLine struct {
+// ledgerLine is a row of the ledger.
+type ledgerLine struct {
 	Key       string            `json:"key"`
 	State     store.EffectState `json:"state"`
 	Address   string            `json:"address"`
@@ -55,8 +54,8 @@ type effectLine struct {
 	Cursor    string            `json:"cursor"`
 }
 
-func effectOf(e store.Effect) effectLine {
-	l := effectLine{Key: e.Key, State: e.State(), Address: e.Address, Scope: e.Scope, Step: e.Step, Agent: e.Agent, Version: e.Version,
+func ledgerLineOf(e store.Effect) ledgerLine {
+	l := ledgerLine{Key: e.Key, State: e.State(), Address: e.Address, Scope: e.Scope, Step: e.Step, Agent: e.Agent, Version: e.Version,
 		Tool: e.Tool, Effect: e.Kind, Ordinal: e.Ordinal, Args: e.Args, Result: e.Result, Whole: e.Whole, Reason: e.Reason, By: e.By,
 		Attempts: e.Attempts, Released: e.Released, ClaimedAt: e.ClaimedAt, AttemptAt: e.AttemptAt, SettledAt: e.SettledAt,
 		DoubtAt: e.DoubtAt, UndoneAt: e.UndoneAt, UndoneBy: e.UndoneBy, Cursor: e.Cursor}
@@ -64,29 +63,6 @@ func effectOf(e store.Effect) effectLine {
 		l.Deadline = &e.Deadline
 	}
 	return l
-}
-
-// moment is a flag that takes a time, or how long ago it was.
-type moment struct{ time.Time }
-
-func (m *moment) Type() string { return "time" }
-func (m *moment) String() string {
-	if m.IsZero() {
-		return ""
-	}
-	return m.Format(time.RFC3339)
-}
-func (m *moment) Set(s string) (err error) {
-	if ago, e := time.ParseDuration(s); e == nil && ago >= 0 {
-		m.Time = time.Now().Add(-ago)
-		return nil
-	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02"} {
-		if m.Time, err = time.Parse(layout, s); err == nil {
-			return nil
-		}
-	}
-	return errors.New("want how long ago, such as 90m, or a time such as 2026-11-29T22:00:00Z, or a day such as 2026-11-29 (UTC)")
 }
 
 func (a *app) ledgerListCommand() *cobra.Command {
@@ -107,24 +83,24 @@ bad deploy has done.`,
 	state := &choice{"any", states}
 	cmd.Flags().Var(state, "state", "only effects in this state")
 	var f store.EffectFilter
-	var since, until moment
 	cmd.Flags().StringVar(&f.Tool, "tool", "", "only effects of this `tool`")
 	cmd.Flags().StringVar(&f.Agent, "agent", "", "only effects of this `agent`'s runs")
 	cmd.Flags().IntVar(&f.Version, "agent-version", 0, "only effects of runs of this version of the agent")
 	cmd.Flags().StringVar(&f.Address, "address", "", "only effects of the run with this `address`")
 	cmd.Flags().StringVar(&f.Instructions, "instructions", "", "only effects that the model asked for with the instructions of this `digest`, or of one that begins so")
-	cmd.Flags().Var(&since, "since", "only effects that were first claimed since then: a time, or how long ago")
-	cmd.Flags().Var(&until, "until", "only effects that were first claimed before: a time, or how long ago")
+	between := betweenFlags(cmd, "first claimed")
 	cmd.Flags().StringVar(&f.After, "after", "", "go on after the effect with this `cursor`")
 	cmd.Flags().IntVar(&f.Limit, "limit", 50, "effects at most, 500 at most")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		if f.Limit < 1 || f.Limit > 500 {
 			return usagef("--limit %d is no size of a list: give 1 to 500", f.Limit)
 		}
 		if state.value != "any" {
 			f.State = store.EffectState(state.value)
 		}
-		f.Since, f.Until = since.Time, until.Time
+		if f.Since, f.Until, err = between.times(); err != nil {
+			return err
+		}
 		if err := f.Check(); err != nil {
 			return usageError{err}
 		}
@@ -137,19 +113,19 @@ bad deploy has done.`,
 		if err != nil {
 			return err
 		}
-		lines := []effectLine{}
+		lines := []ledgerLine{}
 		for _, e := range rows {
-			lines = append(lines, effectOf(e))
+			lines = append(lines, ledgerLineOf(e))
 		}
 		if len(lines) == f.Limit {
 			defer fmt.Fprintf(a.err, "There may be more: give --after %s\n", lines[len(lines)-1].Cursor)
 		}
-		return list(a, output, map[string]any{"effects": lines}, lines, func(w io.Writer) error { return printEffects(w, lines) })
+		return list(a, output, map[string]any{"effects": lines}, lines, func(w io.Writer) error { return printLedger(w, lines) })
 	}
 	return cmd
 }
 
-func printEffects(w io.Writer, lines []effectLine) error {
+func printLedger(w io.Writer, lines []ledgerLine) error {
 	p := &printer{w: w}
 	if len(lines) == 0 {
 		p.line("There are no such effects.")
@@ -169,7 +145,7 @@ func printEffects(w io.Writer, lines []effectLine) error {
 
 // shownEffect is a row with the attempts that may have had the effect.
 type shownEffect struct {
-	effectLine
+	ledgerLine
 	MayHaveRun []attemptLine `json:"may_have_run"`
 }
 
@@ -201,7 +177,7 @@ func (a *app) ledgerShowCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		shown := shownEffect{effectOf(e), []attemptLine{}}
+		shown := shownEffect{ledgerLineOf(e), []attemptLine{}}
 		for _, x := range attempts {
 			shown.MayHaveRun = append(shown.MayHaveRun, attemptLine{x.N, x.At, x.Deadline, x.Branch, x.Reason})
 		}

@@ -64,8 +64,8 @@ agent's version any more, --unchecked takes the result as it is.`,
 		if err != nil {
 			return err
 		}
-		l := effectOf(e)
-		return a.show(output, l, func(w io.Writer) error { return shownEffect{effectLine: l}.print(w) })
+		l := ledgerLineOf(e)
+		return a.show(output, l, func(w io.Writer) error { return shownEffect{ledgerLine: l}.print(w) })
 	}
 	return cmd
 }

@@ -22,8 +22,8 @@ func TestLedger_ListAndShow(t *testing.T) {
 	require.NoError(t, w.store.Settle(ctx, "acme", "ledger-list", store.Outcome{Status: store.EffectApplied, Result: agent.JSON(`{"id":"m-1"}`)}))
 	_, err = w.store.RecordModelCall(ctx, store.ModelCall{Tenant: "acme", Key: "m", Address: address, Turn: 3, Instructions: digest, Answer: agent.JSON(`{}`), At: time.Now()})
 	require.NoError(t, err)
-	list := func(args ...string) []effectLine {
-		return decoded[struct{ Effects []effectLine }](t, w, append([]string{"ledger", "list", "--address", address}, args...)...).Effects
+	list := func(args ...string) []ledgerLine {
+		return decoded[struct{ Effects []ledgerLine }](t, w, append([]string{"ledger", "list", "--address", address}, args...)...).Effects
 	}
 	all := list()
 	require.Len(t, all, 1)

@@ -12,8 +12,8 @@ import (
 )
 
 // printRun writes a run for whoever has to find out what it is at.
-func printRun(w io.Writer, r *agent.Run) error {
-	p := &printer{w: w}
+func printRun(w io.Writer, shown shownRun) error {
+	p, r := &printer{w: w}, shown.Run
 	p.line("%s is %s in phase %s", r.Address(), state(r.Status, r.Reason), r.Phase)
 	p.line("  agent      %s version %d, for %s", r.Agent, r.Version, inline(r.User))
 	p.line("  started    %s by %s", stamp(r.StartedAt), inline(principal(&r.Principal, r.Principal.Auth != "")))
@@ -39,6 +39,13 @@ func printRun(w io.Writer, r *agent.Run) error {
 	printSteps(p, r)
 	printMemory(p, r)
 	printBudget(p, r)
+	if b := shown.Bill; b != nil {
+		text := fmt.Sprintf("%d calls, %d tokens", b.Calls, b.Usage.Total())
+		if b.Twice > 0 {
+			text += fmt.Sprintf("; %d of the calls were billed and not used: their answers came too late, or were lost", b.Twice)
+		}
+		p.line("  billed by the provider: %s", text)
+	}
 	return p.err
 }
 

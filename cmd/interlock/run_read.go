@@ -26,9 +26,30 @@ func (a *app) runGetCommand() *cobra.Command {
 		if !*unmask {
 			run = run.Masked()
 		}
-		return a.show(output, run, func(w io.Writer) error { return printRun(w, run) })
+		shown := shownRun{Run: run}
+		if s.store != nil {
+			tenant, _, _, _ := signals.SplitAddress(address)
+			if usage, err := s.store.ModelUsage(ctx, tenant, address); err == nil {
+				shown.Bill = &bill{usage.Calls, usage.Twice, usage.Usage}
+			}
+		}
+		return a.show(output, shown, func(w io.Writer) error { return printRun(w, shown) })
 	})
 	return cmd
+}
+
+// shownRun is a run and, where there is a store, what its provider billed.
+type shownRun struct {
+	*agent.Run
+	Bill *bill `json:"bill,omitempty"`
+}
+
+// bill is what a provider billed for a run: a call that was asked again, because
+// its answer was lost before it was recorded, is in it twice.
+type bill struct {
+	Calls int         `json:"calls"`
+	Twice int         `json:"twice"` // of them, those whose answer was not used
+	Usage agent.Usage `json:"usage"`
 }
 
 // page is a list of runs.

@@ -1,6 +1,7 @@
 // Package pgtest gives tests a PostgreSQL of their own, made of the binaries of
 // the system. It is support of tests, outside of _test files only so that
-// several packages can share it: nothing in production may import it.
+// several packages, and the benchmark, can share it: nothing in production may
+// import it.
 //
 // One server runs for a test binary, from the first [New] on; it ends, and its
 // files go, when the binary does, however it dies. INTERLOCK_TEST_POSTGRES may
@@ -172,17 +173,22 @@ const timeout = time.Minute
 // database makes a database on a server, as a copy, and drops it at the test's end.
 func database(t testing.TB, server, like string) (dsn string) {
 	t.Helper()
-	name := "interlock_test_" + strings.ToLower(rand.Text())
+	name := "interlock_test_" + unique()
 	if err := create(server, name, like); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // in vain where the test has stopped the server
-		_ = connected(server, func(ctx context.Context, conn *pgx.Conn) error {
-			_, err := conn.Exec(ctx, "DROP DATABASE "+name+" WITH (FORCE)")
-			return err
-		})
-	})
+	t.Cleanup(func() { drop(server, name) })
 	return withDatabase(server, name)
+}
+
+func unique() string { return strings.ToLower(rand.Text()) }
+
+// drop is in vain where a test has stopped the server.
+func drop(server, name string) {
+	_ = connected(server, func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "DROP DATABASE "+name+" WITH (FORCE)")
+		return err
+	})
 }
 
 func create(server, name, like string) error {
