@@ -322,7 +322,7 @@ func TestCrash_OnceIsInDoubt(t *testing.T) {
 	w.awaitBarrier()
 	kill()
 	fire := func(_ context.Context, a text) (text, error) { return a, shoot(w.dir) }
-	w.serve(firing(crashModel), lab{db: db, fire: fire}.agent())
+	w.serve(firing(crashModel), lab{db: db, fire: fire, undo: &labUndo{}}.agent())
 	run := w.until(address, "in doubt", waiting("operator"))
 	require.Equal(t, map[string]agent.StepStatus{"fire": agent.StepInDoubt}, statuses(run))
 	shots, err := os.ReadFile(w.file("shots"))
@@ -348,7 +348,7 @@ func TestCrash_InTheTransaction(t *testing.T) {
 	w.awaitBarrier()
 	kill()
 	require.Zero(t, payments(t, db))
-	w.serve(crashModel, lab{db: db}.agent())
+	w.serve(crashModel, lab{db: db, undo: &labUndo{}}.agent())
 	run := w.finished(address, agent.RunCompleted)
 	require.Equal(t, 1, payments(t, db))
 	require.Contains(t, run.State.String(), `"paid":"10"`)
