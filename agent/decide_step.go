@@ -154,7 +154,7 @@ func (m *Machine) commit(c commitment) {
 		}
 		d.Ordinal = m.run.Ordinals[d.Effect]
 		d.Key = m.run.key(c.tool, d.Effect)
-		d.Repeatable, d.Compensation = c.t.repeatable, c.t.undo
+		d.Repeatable, d.Compensation = c.t.repeatable && c.undoes == nil, c.t.undo
 	}
 	policy, needed := m.needsGate(c.gate, c.args)
 	if needed {

@@ -80,7 +80,7 @@ func (r *Run) undoable(id string) (*Step, error) {
 	case s.Status == StepUndone:
 		return no(CodeConflict, "it was undone by step %s already", s.UndoneBy)
 	case s.Status == StepInDoubt:
-		return no(CodeConflict, "nobody knows whether it happened; say at gate %s-doubt what became of it first", id)
+		return no(CodeConflict, "nobody knows whether it happened; %s", r.howToFindOut(id))
 	case s.Status == StepRunning:
 		return no(CodeConflict, "it runs; wait for its end, and ask again")
 	case s.Status == StepWaiting:
@@ -104,6 +104,16 @@ func (r *Run) undoable(id string) (*Step, error) {
 		}
 	}
 	return s, nil
+}
+
+// howToFindOut says where the word of an operator about a step in doubt is taken.
+func (r *Run) howToFindOut(step string) string {
+	for _, g := range r.Gates {
+		if g.Kind == KindDoubt && g.Step == step && g.Status == GateOpen {
+			return "say at gate " + g.ID + " what became of it, and ask again"
+		}
+	}
+	return "and its run asks no more: find out, and undo it on the other side"
 }
 
 // undoables are steps that can all be undone now, the last first.

@@ -69,6 +69,8 @@ func TestUndo_OfOldSteps(t *testing.T) {
 	require.Contains(t, got.Reason, "ask again once the run has ended: a repair run undoes it")
 	p, err := agent.RepairOf(small.m.Batch().Events, agent.UndoSteps{ID: "u", Steps: []string{"1.1", "3.1"}, Reason: "wrong"})
 	require.NoError(t, err)
+	_, err = agent.RepairOf(small.m.Batch().Events, agent.UndoSteps{ID: "u", Steps: []string{"1.1", "1.2"}, Reason: "wrong"})
+	require.ErrorContains(t, err, "step 1.2 cannot be undone: the run has no such step")
 	require.Equal(t, []string{"3.1", "1.1"}, p.StepIDs())
 	require.Equal(t, `{"id":"r-0"}`, p.Steps[1].Result.String())
 	requireReduces(t, small.m.Batch().Events, small.m.Run())
@@ -135,6 +137,40 @@ func TestUndo_OneEffectTwice(t *testing.T) {
 	require.Contains(t, tr.undo("0.1", again).Reason, "are one effect; name one of them")
 	require.Equal(t, agent.Accepted, tr.undo(again).Status)
 	require.Contains(t, tr.undo("0.1").Reason, "its effect is that of step "+again+", which is undone or being undone")
+}
+
+// An undo that waits for a person does not hold the turn in which it began.
+func TestUndo_DoesNotHoldTheTurn(t *testing.T) {
+	tr := begin(t, deskAgent(), `{"customer_id":"c"}`)
+	tr.message("go")
+	tr.model(charge(77), `find_order {"order_id":"77"}`)
+	tr.done("1.1", `{"id":"r"}`)
+	require.Equal(t, agent.Accepted, tr.undo("1.1").Status)
+	tr.step(agent.StepUnknown{Step: "1.3", Reason: "lost"})
+	tr.done("1.2", `{"id":"77","total":{"minor":5,"currency":"EUR"}}`)
+	require.True(t, tr.m.Run().Calling)
+	require.Equal(t, 2, tr.m.Run().Turn)
+}
+
+// What a cancelled run left in doubt is asked about no more, and is not undone.
+func TestRepair_InDoubt(t *testing.T) {
+	tr := begin(t, deskAgent(), `{"customer_id":"c"}`)
+	tr.message("go")
+	tr.model(charge(77), charge(78))
+	tr.done("1.1", `{"id":"r"}`)
+	tr.step(agent.StepUnknown{Step: "1.2", Reason: "lost"})
+	require.Contains(t, tr.undo("1.2").Reason, "say at gate 1.2-doubt what became of it, and ask again")
+	require.Equal(t, agent.Accepted, tr.undo("1.1").Status)
+	undo := tr.last()
+	tr.step(agent.StepUnknown{Step: undo, Reason: "lost too"})
+	tr.step(agent.CancelRun{ID: "c", Principal: agent.Principal{Subject: "ops"}})
+	require.Equal(t, agent.RunCancelled, tr.m.Run().Status)
+	require.Equal(t, []string{"1.2 charge: in_doubt", undo + " void: in_doubt", "1.1 charge: stands, its undo is step " + undo + ", which is in_doubt"}, tr.m.Run().FailedEnd)
+	_, err := agent.RepairOf(tr.m.Batch().Events, agent.UndoSteps{ID: "u", Steps: []string{"1.2"}, Reason: "wrong"})
+	require.ErrorContains(t, err, "find out, and undo it on the other side")
+	p, err := agent.RepairOf(tr.m.Batch().Events, agent.UndoSteps{ID: "u", Steps: []string{"1.1"}, Reason: "wrong"})
+	require.NoError(t, err, "the ledger knows, or asks, by the same key")
+	require.Empty(t, p.Ordinals)
 }
 
 // The journal of a forged repair refuses to run in another agent's scope.

@@ -40,7 +40,7 @@ func (l *look) hasEnded() (finding, bool) {
 		f.sentence += "; not undone: " + strings.Join(l.run.FailedEnd, ", ")
 		f.next = "interlock step undo " + l.address + " STEP --reason …, to try again"
 	default:
-		f.sentence += "; did not happen for certain: " + strings.Join(l.run.FailedEnd, ", ")
+		f.sentence += "; left: " + strings.Join(l.run.FailedEnd, ", ")
 	}
 	return f, true
 }

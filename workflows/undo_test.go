@@ -162,7 +162,10 @@ func TestUndo(t *testing.T) {
 	w.chat(address, "send 1")
 	w.chat(address, "pay 2")
 	before := w.until(address, "both", stepIs("3.1", agent.StepDone))
-	require.Equal(t, agent.Accepted, w.undo(address, "1.1", "3.1").Receipt.Status)
+	first := signals.Undo{ID: "first", Principal: ops, Steps: []string{"3.1", "1.1"}, Reason: "wrong day"}
+	out, err := w.starter.Undo(w.ctx, address, first)
+	require.NoError(t, err)
+	require.Equal(t, agent.Accepted, out.Receipt.Status)
 	run := w.until(address, "undone", stepIs("1.1", agent.StepUndone))
 	require.Equal(t, "unpay:2 unsend:1:1", u.noted())
 	require.Equal(t, agent.StepUndone, stepOf(run, "3.1").Status)
@@ -183,11 +186,18 @@ func TestUndo(t *testing.T) {
 	w.chat(address, "pay 2")
 	require.Equal(t, 1, payments(t, w.db))
 
-	_, err := w.starter.Undo(w.ctx, address, signals.Undo{ID: "again", Principal: ops, Steps: []string{"1.1"}, Reason: "wrong day"})
+	_, err = w.starter.Undo(w.ctx, address, signals.Undo{ID: "again", Principal: ops, Steps: []string{"1.1"}, Reason: "wrong day"})
 	require.Equal(t, agent.CodeConflict, agent.ErrorCode(err))
 	require.ErrorContains(t, err, "it was undone by step 4.2 already")
 	w.chat(address, "end")
 	w.finished(address, agent.RunCompleted)
+	// A repeat of what the run has done is known after its end: no repair is started.
+	// Named in another order, so that Temporal does not answer from memory.
+	first.Steps = []string{"1.1", "3.1"}
+	same, err := w.starter.Undo(w.ctx, address, first)
+	require.NoError(t, err)
+	require.Equal(t, agent.Repeated, same.Receipt.Status)
+	require.Nil(t, same.Repair)
 }
 
 // A compensation has its own gate: rejected, the step stands; asked for again and
@@ -382,4 +392,31 @@ func TestRepair_LeavesStanding(t *testing.T) {
 	require.Empty(t, repair.FailedEnd)
 	require.Equal(t, "unsend:1:1", u.noted())
 	require.Equal(t, map[string]string{"send": stepOf(repair, stepOf(repair, "1.1").UndoneBy).Key}, w.undoneBy(address))
+}
+
+// After a reset to before a step that was undone, the step is told so, and the same
+// call is a new effect; after one to before the undo, what the undo did stands.
+func TestUndo_Reset(t *testing.T) {
+	t.Parallel()
+	u, sends := &labUndo{}, newCounter()
+	w, _ := undoWorld(t, u, lab{send: sends.tool})
+	address := w.start("k")
+	w.chat(address, "send 1")
+	w.undo(address, "1.1")
+	before := w.until(address, "undone", stepIs("1.1", agent.StepUndone))
+	first := w.runID(address)
+	events := w.history(address, first)
+
+	second := w.reset(address, first, taskOf(t, events, "lab.unsend", 1))
+	w.until(address, "the new run", func(r *agent.Run) bool { return w.runID(address) == second && stepIs("1.1", agent.StepUndone)(r) })
+	require.Equal(t, "unsend:1:1", u.noted(), "the request came again, and its effect stands")
+
+	third := w.reset(address, second, taskOf(t, w.history(address, second), "lab.send", 1))
+	run := w.until(address, "refused", func(r *agent.Run) bool { return w.runID(address) == third && stepIs("1.1", agent.StepRefused)(r) })
+	require.Contains(t, stepOf(run, "1.1").Reason, "it happened and was undone (by effect "+stepOf(before, "2.1").Key+")")
+	require.Equal(t, 1, sends.total())
+	w.chat(address, "send 1")
+	require.Equal(t, 2, sends.total())
+	require.Equal(t, "unsend:1:1", u.noted())
+	w.cancelled(address)
 }
