@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"net/netip"
-	"strconv"
-	"strings"
 	"time"
 
 	"interlock/agent"
@@ -116,8 +114,7 @@ func payment(ctx context.Context, tx *sql.Tx, a thing) (receipt, error) {
 }
 
 // script has each tool called until it has its result: look first, then all
-// others side by side. Of the runs with an odd number, fire is given up once it
-// is known that it did not happen.
+// others side by side. A fire that is known not to have happened is given up.
 func script() llm.Model {
 	return scripted.Func("scripted", func(r llm.Request) llm.Response {
 		v := r.View
@@ -127,7 +124,7 @@ func script() llm.Model {
 		}
 		var calls []llm.Response
 		for _, t := range []struct{ tool, field string }{{send, "sent"}, {order, "order"}, {pay, "paid"}, {book, "booked"}, {fire, "fired"}} {
-			if !field(t.field) && !(t.tool == fire && givesUp(id) && called(v, fire)) {
+			if !field(t.field) && !(t.tool == fire && called(v, fire)) {
 				calls = append(calls, scripted.Call(t.tool, thing{id}))
 			}
 		}
@@ -136,12 +133,6 @@ func script() llm.Model {
 		}
 		return scripted.Then(calls...)
 	})
-}
-
-// givesUp reports whether a run does without what it knows not to have happened.
-func givesUp(id string) bool {
-	n, _ := strconv.Atoi(id[strings.LastIndexByte(id, '-')+1:])
-	return n%2 == 1
 }
 
 func called(v agent.View, tool string) bool {

@@ -64,10 +64,9 @@ func (a *attempt) reach(w window) { a.tell(point{Window: w}) }
 func (a *attempt) pass(w window) { a.tell(point{Window: w, Passed: true}) }
 
 func (a *attempt) tell(p point) {
-	w, over, passed := p.Window, p.Over, p.Passed
-	p = a.at
-	p.Window, p.Over, p.Passed = w, over, passed
-	a.harness.post("/point", p)
+	full := a.at
+	full.Window, full.Over, full.Passed, full.Failed = p.Window, p.Over, p.Passed, p.Failed
+	a.harness.post("/point", full)
 }
 
 // observer makes an attempt of every activity but Record, and reaches its first
@@ -93,14 +92,13 @@ func (o *observed) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteA
 	if a == nil {
 		return o.Next.ExecuteActivity(ctx, in)
 	}
-	first := beforeClaim
 	if a.at.Effect == model {
 		a.pass(toProvider)
 	} else {
-		a.reach(first)
+		a.reach(beforeClaim)
 	}
 	out, err := o.Next.ExecuteActivity(context.WithValue(ctx, attemptKey{}, a), in)
-	a.tell(point{Window: toAnswer, Over: true, Passed: err != nil})
+	a.tell(point{Window: toAnswer, Over: true, Passed: err != nil, Failed: err != nil})
 	return out, err
 }
 

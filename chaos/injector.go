@@ -16,6 +16,10 @@ const (
 	randomGap  = 4 * time.Second         // on average, between faults by the clock
 )
 
+// unrecorded is no fault, but what may come of one that met others: the store did
+// not take a model's answer.
+const unrecorded kind = "answer not recorded"
+
 // mark is a fault that a step or a model call has met.
 type mark struct {
 	kind   kind
@@ -37,12 +41,13 @@ type injector struct {
 	next  time.Time         // none before
 	down  bool              // the database or Temporal is
 
-	halted int // workers that are stopped
-	marks  map[place][]mark
-	hits   map[cell]int
-	counts map[kind]int
-	struck int
-	last   time.Time // when the latest fault was over
+	halted  int // workers that are stopped
+	delayed int // requests that are late
+	marks   map[place][]mark
+	hits    map[cell]int
+	counts  map[kind]int
+	struck  int
+	last    time.Time // when the latest fault was over
 
 	pending sync.WaitGroup // what will be started or let go again
 }
@@ -57,6 +62,9 @@ func newInjector(w *world, seed uint64, faults []*fault) *injector {
 // fault waits for that. dead: its worker is killed and must not be answered.
 func (i *injector) reach(p point) (dead bool) {
 	i.mu.Lock()
+	if p.Failed && p.Effect == model && i.open[p.Attempt].Window == toRecord {
+		i.marks[p.place()] = append(i.marks[p.place()], mark{kind: unrecorded, window: toRecord})
+	}
 	i.open[p.Attempt] = p
 	f := i.pick(p)
 	if f != nil && f.late {
@@ -85,13 +93,18 @@ func (i *injector) arrived(attempt string) (delay time.Duration) {
 	delete(i.late, attempt)
 	p := i.open[attempt]
 	i.strike(f, p.Worker, &p)
+	i.delayed++
 	return lateFrom + time.Duration(i.rng.Int64N(int64(lateTo-lateFrom)))
 }
 
-// happened moves an attempt on: the other side has acted.
-func (i *injector) happened(attempt string) {
+// happened moves an attempt on: the other side has acted, after a delay or not.
+func (i *injector) happened(attempt string, delayed bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if delayed {
+		i.delayed--
+		i.last = time.Now()
+	}
 	if p, ok := i.open[attempt]; ok {
 		p.Window = toSettle
 		i.open[attempt] = p
@@ -180,13 +193,13 @@ func (i *injector) strikeAny() bool {
 	return true
 }
 
-// count notes a fault with all whom it meets. A fault that is aimed at an attempt
-// counts as a hit of that one's window; one by the clock, of every window that was
-// open. The caller holds the lock.
-func (i *injector) count(f *fault, worker string, target *point) {
+// count notes a fault with all whom it meets: those that are open. A fault that is
+// aimed at an attempt counts as a hit of that one's window; one by the clock, of
+// every window that was open. The caller holds the lock.
+func (i *injector) count(f *fault, worker string, target *point, open map[string]point) {
 	i.struck++
 	i.counts[f.kind]++
-	for id, p := range i.open {
+	for id, p := range open {
 		if f.kind != dbKilled && f.kind != tpKilled && p.Worker != worker {
 			continue
 		}
@@ -213,9 +226,9 @@ func (i *injector) marked(p place) []mark {
 	return slices.Clone(i.marks[p])
 }
 
-// quiet reports since when nothing is down or stopped and no fault is to be.
+// quiet reports since when nothing is down, stopped or late and no fault is to be.
 func (i *injector) quiet() (since time.Time, quiet bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.last, len(i.left) == 0 && len(i.late) == 0 && !i.down && i.halted == 0
+	return i.last, len(i.left) == 0 && len(i.late) == 0 && !i.down && i.halted == 0 && i.delayed == 0
 }

@@ -22,7 +22,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 )
@@ -52,13 +52,15 @@ func role(args []string) error {
 	if err != nil {
 		return err
 	}
-	r, err := o.run(ctx)
-	if err != nil {
-		return err
+	if o.dir == "" {
+		if o.dir, err = os.MkdirTemp("", "interlock-chaos-"); err != nil {
+			return err
+		}
 	}
+	r, err := o.run(ctx)
 	r.print(os.Stdout)
-	if r.failed() {
-		return fmt.Errorf("seed %d has failed; the workers' logs are in %s", o.seed, o.dir)
+	if err != nil || r.failed() {
+		return errors.Join(err, fmt.Errorf("seed %d has failed; the workers' logs are in %s", o.seed, o.dir))
 	}
 	return os.RemoveAll(o.dir)
 }
@@ -96,7 +98,7 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	default:
 		return o, fmt.Errorf("-store: %q is neither sqlite nor postgres nor both", *stores)
 	}
-	if o.how = breakage(*how); o.how != whole && !strings.Contains(fmt.Sprint(breakages), *how) {
+	if o.how = breakage(*how); o.how != whole && !slices.Contains(breakages, o.how) {
 		return o, fmt.Errorf("-break: %q is none of %v", *how, breakages)
 	}
 	if f.NArg() > 0 || o.faults < 1 || o.size.workers < 1 || o.size.runs < 1 {
@@ -122,20 +124,14 @@ func least(faults int) int {
 
 // run drives a world for each store, side by side.
 func (o *options) run(ctx context.Context) (*report, error) {
-	if o.dir == "" {
-		dir, err := os.MkdirTemp("", "interlock-chaos-")
-		if err != nil {
-			return nil, err
-		}
-		o.dir = dir
-	}
 	began := time.Now()
 	faults := o.planned
 	if faults == nil {
 		faults = plan(o.seed, o.faults)
 	}
 	fmt.Fprintf(os.Stderr, "chaos: seed %d, %d faults, stores %v\n", o.seed, len(faults), o.stores)
-	r := &report{seed: o.seed, wanted: len(faults), least: least(len(faults)), counts: map[string]map[kind]int{}, hits: map[cell]int{}, decided: map[string]int{}}
+	r := &report{seed: o.seed, wanted: len(faults), least: least(len(faults)), first: o.size.first,
+		counts: map[string]map[kind]int{}, hits: map[cell]int{}, decided: map[string]int{}}
 	shares := make([][]*fault, len(o.stores))
 	for i, f := range faults {
 		shares[i%len(shares)] = append(shares[i%len(shares)], f)

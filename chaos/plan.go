@@ -33,6 +33,7 @@ type fault struct {
 	// late: the attempt's request is on its way when the fault strikes, and the other
 	// side acts on it only then: as late as the tool package allows for.
 	late   bool
+	sure   bool          // it leaves a Once effect in doubt, whatever else happens
 	outage time.Duration // of the database or Temporal
 }
 
@@ -75,19 +76,30 @@ func plan(seed uint64, n int) (out []*fault) {
 	}
 	certain(out)
 	for _, f := range out {
-		f.late = f.at.window == toEffect && slices.Contains([]agent.Effect{agent.Keyed, agent.Reconcilable, agent.Once}, f.at.effect) &&
+		f.late = !f.sure && f.at.window == toEffect && slices.Contains([]agent.Effect{agent.Keyed, agent.Reconcilable, agent.Once}, f.at.effect) &&
 			(f.kind == killed || f.kind == stopped) && rng.IntN(2) == 0
 	}
 	return out
 }
 
-// certain gives the first faults, which leave a Once effect in doubt, a kind that
-// surely does so.
+// sureDoubts is how many faults in each of two windows are sure to leave a Once
+// effect in doubt: not yet begun, and done.
+const sureDoubts = 6
+
+// certain gives those faults the kind that does so.
 func certain(faults []*fault) {
-	for i := range faults[:min(2, len(faults))] {
-		j := i + slices.IndexFunc(faults[i:], func(f *fault) bool { return f.kind == killed })
-		if j > i {
-			faults[i].kind, faults[j].kind = faults[j].kind, faults[i].kind
+	sure := map[cell]int{{agent.Once, toEffect}: sureDoubts, {agent.Once, toSettle}: sureDoubts}
+	for i, f := range faults {
+		if sure[f.at] == 0 {
+			continue
+		}
+		sure[f.at]--
+		f.sure = true
+		if f.kind == killed {
+			continue
+		}
+		if j := slices.IndexFunc(faults[i:], func(o *fault) bool { return o.kind == killed && o.at.effect != agent.Once }); j > 0 {
+			f.kind, faults[i+j].kind = faults[i+j].kind, f.kind
 		}
 	}
 }

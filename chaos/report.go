@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -18,6 +17,7 @@ type report struct {
 	seed       uint64
 	wanted     int
 	least      int // hits of each cell
+	first      bool
 	took       time.Duration
 	struck     int
 	counts     map[string]map[kind]int // by world
@@ -53,7 +53,7 @@ func (r *report) add(w *world) {
 		if one.ended {
 			r.ended++
 		}
-		r.doubts += len(one.asked)
+		r.doubts += len(one.answers)
 	}
 	for said, n := range w.decided {
 		r.decided[said] += n
@@ -64,6 +64,9 @@ func (r *report) add(w *world) {
 
 // shortfalls are what the harness has not shown, though nothing was violated.
 func (r *report) shortfalls() (out []string) {
+	if r.first {
+		return nil
+	}
 	if r.struck < r.wanted {
 		out = append(out, fmt.Sprintf("%d of %d faults", r.struck, r.wanted))
 	}
@@ -151,5 +154,5 @@ func (r *report) table(out io.Writer) {
 		fmt.Fprintln(t)
 	}
 	_ = t.Flush()
-	fmt.Fprintf(out, "(of a model call: %s)\n", cmp.Or("until it is answered, until that is recorded, until Temporal has it"))
+	fmt.Fprintln(out, "(a model call: until it is answered, until that is recorded, until Temporal has it)")
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"interlock/agent"
@@ -25,7 +26,14 @@ type run struct {
 	id, address string
 	started     bool
 	ended       bool
-	asked       map[string]bool // doubt gates that the operator has answered
+	answers     map[string]*answer // by gate
+}
+
+// answer is what the operator says of a step in doubt.
+type answer struct {
+	verdict signals.Verdict
+	said    string
+	given   bool
 }
 
 func (r *run) chain() store.Chain { return store.Chain{Tenant: tenant, Address: r.address} }
@@ -75,13 +83,11 @@ func (w *world) tend(ctx context.Context, more bool) (active int) {
 				w.trouble(w.verify(ctx, r))
 			}
 		}
-		if row.Head.Status == agent.RunWaiting {
-			w.operate(ctx, r)
-		}
 	}
+	w.operate(ctx)
 	for ; more && active < w.size.runs; active++ {
 		id := fmt.Sprintf("%s-%d", w.kind, len(w.runs)+1)
-		w.runs = append(w.runs, &run{id: id, address: signals.Address(tenant, agentName, id), asked: map[string]bool{}})
+		w.runs = append(w.runs, &run{id: id, address: signals.Address(tenant, agentName, id), answers: map[string]*answer{}})
 	}
 	return active
 }
@@ -103,14 +109,18 @@ func (w *world) start(ctx context.Context, r *run) {
 }
 
 // operate plays the operator: what is in doubt is looked up on the other side.
-func (w *world) operate(ctx context.Context, r *run) {
-	gates, err := w.store.GateRows(ctx, tenant, store.GateFilter{Address: r.address, Status: agent.GateOpen})
+func (w *world) operate(ctx context.Context) {
+	gates, err := w.store.GateRows(ctx, tenant, store.GateFilter{Status: agent.GateOpen})
 	if err != nil {
 		return
 	}
 	for _, g := range gates {
-		if g.Gate.Kind == agent.KindDoubt && !r.asked[g.Gate.ID] {
-			w.resolve(ctx, r, g.Gate)
+		n := slices.IndexFunc(w.runs, func(r *run) bool { return r.address == g.Address })
+		if g.Gate.Kind != agent.KindDoubt || n < 0 {
+			continue
+		}
+		if a := w.runs[n].answers[g.Gate.ID]; a == nil || !a.given {
+			w.resolve(ctx, w.runs[n], g.Gate)
 		}
 	}
 }
@@ -122,31 +132,44 @@ const (
 	saidGivenUp  = "did not happen, given up"
 )
 
+// resolve answers a doubt. A call that fails is made again with the same words.
 func (w *world) resolve(ctx context.Context, r *run, g agent.Gate) {
-	n, err := w.times(ctx, g.Tool, r.id)
-	if err != nil {
-		return
-	}
-	v := signals.Verdict{ID: "v-" + g.ID, Gate: g.ID, Digest: g.Digest, Principal: operator, Reason: fmt.Sprintf("the other side has it %d times", n)}
-	said := saidHappened
-	switch {
-	case n > 0:
-		v.Verdict = agent.Happened
-		if v.Result, err = agent.Encode(receiptOf(g.Tool, r.id)); err != nil {
+	a := r.answers[g.ID]
+	if a == nil {
+		n, err := w.times(ctx, g.Tool, r.id)
+		if err != nil {
 			return
 		}
-	case g.Tool == fire && givesUp(r.id):
-		v.Verdict, said = agent.DidNotHappen, saidGivenUp
-	default:
-		v.Verdict, v.Again, said = agent.DidNotHappen, true, saidAgain
+		a = w.answer(r, g, n)
+		r.answers[g.ID] = a
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	if _, err := w.starter.Decide(ctx, r.address, v); err != nil {
-		return // again in a moment
+	if _, err := w.starter.Decide(ctx, r.address, a.verdict); err != nil {
+		return
 	}
-	r.asked[g.ID] = true
+	a.given = true
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.decided[said]++
+	w.decided[a.said]++
+}
+
+// answer is what the operator says of an effect that has happened n times. Of two
+// that have not, one is run again and one given up.
+func (w *world) answer(r *run, g agent.Gate, n int) *answer {
+	v := signals.Verdict{ID: "v-" + g.ID, Gate: g.ID, Digest: g.Digest, Principal: operator, Reason: fmt.Sprintf("the other side has it %d times", n)}
+	if n > 0 {
+		v.Verdict, v.Result = agent.Happened, agent.JSON(fmt.Sprintf(`{"ref":%q}`, receiptOf(g.Tool, r.id).Ref))
+		return &answer{verdict: v, said: saidHappened}
+	}
+	v.Verdict, v.Again = agent.DidNotHappen, true
+	if g.Tool != fire {
+		return &answer{verdict: v, said: saidAgain}
+	}
+	w.refusing = !w.refusing
+	if w.refusing {
+		v.Again = false
+		return &answer{verdict: v, said: saidGivenUp}
+	}
+	return &answer{verdict: v, said: saidAgain}
 }

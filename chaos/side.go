@@ -74,10 +74,11 @@ func dawdle() { time.Sleep(rand.N(pace)) }
 // for the answer.
 func (s *side) act(tool string, w http.ResponseWriter, req *http.Request) {
 	id, key, attempt := req.PathValue("id"), req.Header.Get("Idempotency-Key"), req.Header.Get(carrier)
-	time.Sleep(s.injector.arrived(attempt))
+	delay := s.injector.arrived(attempt)
+	time.Sleep(delay)
 	dawdle()
 	done := s.done(tool, id, key)
-	s.injector.happened(attempt)
+	s.injector.happened(attempt, delay > 0)
 	dawdle()
 	if !done {
 		write(w, http.StatusUnprocessableEntity, map[string]string{"error": "not this time"})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"maps"
 	"os"
 	"syscall"
 	"time"
@@ -19,16 +20,16 @@ func (i *injector) strike(f *fault, worker string, target *point) (dead bool) {
 	}
 	switch f.kind {
 	case killed:
-		i.count(f, worker, target)
+		i.count(f, worker, target, i.open)
 		i.dying[worker] = true
 		i.world.fleet.signal(worker, os.Kill)
 		i.last = time.Now()
 		return true
 	case stopped:
-		i.count(f, worker, target)
+		i.count(f, worker, target, i.open)
 		i.stop(worker, target)
 	case deployed:
-		i.count(f, worker, target)
+		i.count(f, worker, target, i.open)
 		i.dying[worker] = true
 		i.world.fleet.signal(worker, syscall.SIGTERM)
 		i.last = time.Now()
@@ -36,7 +37,7 @@ func (i *injector) strike(f *fault, worker string, target *point) (dead bool) {
 	case dbKilled:
 		i.databaseDown(f, worker, target)
 	case tpKilled:
-		i.count(f, worker, target)
+		i.count(f, worker, target, i.open)
 		i.down = true
 		i.unlocked(i.world.temporal.kill)
 		i.later(f.outage, func() { i.world.trouble(i.world.temporal.restart(context.Background())) }, func() { i.down = false })
@@ -82,7 +83,7 @@ func (i *injector) stop(worker string, target *point) {
 // worker holds SQLite's lock, the fault is put back.
 func (i *injector) databaseDown(f *fault, worker string, target *point) {
 	i.down = true
-	done := false
+	done, open := false, maps.Clone(i.open)
 	i.unlocked(func() { done = i.world.database.down() })
 	if !done {
 		i.down = false
@@ -92,6 +93,11 @@ func (i *injector) databaseDown(f *fault, worker string, target *point) {
 		}
 		return
 	}
-	i.count(f, worker, target)
+	for id, p := range i.open { // what has begun meanwhile, or gone on
+		if _, before := open[id]; !before {
+			open[id] = p
+		}
+	}
+	i.count(f, worker, target, open)
 	i.later(f.outage, func() { i.world.trouble(i.world.database.up()) }, func() { i.down = false })
 }

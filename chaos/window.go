@@ -74,6 +74,8 @@ type point struct {
 	Over bool `json:"over,omitempty"`
 	// Passed: it only moves the attempt on; no fault strikes here.
 	Passed bool `json:"passed,omitempty"`
+	// Failed: it answers Temporal with an error.
+	Failed bool `json:"failed,omitempty"`
 }
 
 func (p point) cell() cell { return cell{p.Effect, p.Window} }

@@ -65,6 +65,7 @@ type world struct {
 	troubles   []error // of the harness itself
 	runs       []*run
 	decided    map[string]int // doubts, by what the operator said
+	refusing   bool           // the latest fire that did not happen was given up
 	closers    []func()
 }
 
