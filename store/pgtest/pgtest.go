@@ -1,6 +1,7 @@
 // Package pgtest gives tests a PostgreSQL of their own, made of the binaries of
-// the system. It is support of tests, outside of _test files only so that
-// several packages can share it: nothing in production may import it.
+// the system. It is support of tests and of the chaos harness, outside of _test
+// files only so that several packages can share it: nothing in production may
+// import it.
 //
 // One server runs for a test binary, from the first [New] on; it ends, and its
 // files go, when the binary does, however it dies. INTERLOCK_TEST_POSTGRES may
