@@ -130,17 +130,6 @@ func (b *branch) step(in agent.Input) {
 	}
 }
 
-// at is the seq of the first event of a type of a step.
-func (b *branch) at(kind agent.EventType, step string) int64 {
-	for _, e := range b.events {
-		if e.Type == kind && e.Step == step {
-			return e.Seq
-		}
-	}
-	b.t.Fatalf("no %s of step %s", kind, step)
-	return 0
-}
-
 // Wherever a run is taken up again, in its own name by a reset or in another by a
 // fork, before its effects or after, with a turn in between or without: no effect
 // happens again. With fresh effects asked for, each happens once more.
