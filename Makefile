@@ -55,6 +55,13 @@ check: ## Check form, static analysis, import rule, modules and recorded histori
 bench: bin/temporal ## Measure what a turn costs; one JSON object on stdout
 	@$(WITH_TEMPORAL) go run ./bench
 
+# FAULTS, SEED and STORE (sqlite, postgres or both) may be given.
+.PHONY: chaos
+chaos: bin/temporal ## Kill workers, Temporal and databases; FAULTS=200 SEED=… STORE=both
+	@mkdir -p bin
+	go build -o bin/chaos ./chaos
+	$(WITH_TEMPORAL) bin/chaos -faults $(or $(FAULTS),200) -seed $(or $(SEED),0) -store $(or $(STORE),both)
+
 .PHONY: record
 record: bin/temporal ## Record missing replay histories; REASON="..." records all anew (before 0.1 only)
 	$(WITH_TEMPORAL) go run ./replaytests/record $(if $(REASON),-overwrite "$(REASON)")

@@ -33,7 +33,7 @@ var layers = map[string]int{
 	"workflows": 3, "activities": 3,
 	"starter": 4, "api": 4,
 	"worker": 5, "config": 5, "localtemporal": 5,
-	"cmd": 6, "examples": 6, "bench": 6, "replaytests": 6, "agenttest": 6, "effecttest": 6,
+	"cmd": 6, "examples": 6, "bench": 6, "chaos": 6, "replaytests": 6, "agenttest": 6, "effecttest": 6,
 }
 
 // sideways are the imports within one layer that are allowed, with the reason.

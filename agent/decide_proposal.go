@@ -149,9 +149,9 @@ func (m *Machine) stands(t *toolDef, args JSON) *Step {
 	if t.effect == ReadOnly || t.repeatable {
 		return nil
 	}
-	effect := effectOf(t.name, args)
+	key := m.run.key(t.name, effectOf(t.name, args))
 	for i := range m.run.Steps {
-		if s := &m.run.Steps[i]; s.Effect == effect && s.Status == StepDone && s.Ordinal == m.run.Ordinals[effect] && m.run.undoOf(s.ID) == nil {
+		if s := &m.run.Steps[i]; s.Key == key && s.Status == StepDone && m.run.undoOf(s.ID) == nil {
 			return s
 		}
 	}

@@ -134,6 +134,12 @@ type commitment struct {
 // nextID is the id of the next step: <turn>.<n>.
 func (r *Run) nextID() string { return fmt.Sprintf("%d.%d", r.Turn, r.NextStep) }
 
+// key names the present effect of a call in the ledger. In another scope, as of a
+// fork whose effects are to be fresh, the same call has another.
+func (r *Run) key(tool, effect string) string {
+	return digest([]any{r.Scope(), tool, effect, r.Ordinals[effect]})
+}
+
 // effectOf is what makes two calls the same effect.
 func effectOf(tool string, args JSON) string { return digest([]any{tool, args}) }
 
@@ -147,7 +153,7 @@ func (m *Machine) commit(c commitment) {
 			d.Effect, d.Undoes = undoEffect(c.tool, c.args, c.undoes.Key), c.undoes.ID
 		}
 		d.Ordinal = m.run.Ordinals[d.Effect]
-		d.Key = digest([]any{m.run.Scope(), c.tool, d.Effect, d.Ordinal})
+		d.Key = m.run.key(c.tool, d.Effect)
 		d.Repeatable, d.Compensation = c.t.repeatable && c.undoes == nil, c.t.undo
 	}
 	policy, needed := m.needsGate(c.gate, c.args)

@@ -52,8 +52,12 @@ func (m *Machine) Step(at time.Time, traceID string, in Input) ([]Command, Recei
 	}
 	m.broken = true
 	m.at, m.trace, m.commands, m.visible = at.UTC().Truncate(time.Microsecond), traceID, nil, false
+	before := m.run.Status
 	receipt := m.decide(in)
 	m.advance()
+	if before != RunWaiting && m.run.Status == RunWaiting && !m.held {
+		m.visible = true // it has come to rest: no activity carries these events soon
+	}
 	m.deliver()
 	m.broken = false
 	receipt.Run = m.run.Status

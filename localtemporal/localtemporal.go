@@ -155,6 +155,19 @@ func (s *Server) Stop() error {
 	return s.err
 }
 
+// Kill ends the server as a crash does: without a chance to finish anything. What
+// DBFile holds is what it had written; [Start] with the same file and port goes on
+// from there. The client is closed, and Stop does nothing more. Elsewhere than on
+// Unix it is Stop.
+func (s *Server) Kill() {
+	s.once.Do(func() {
+		s.dev.Client().Close()
+		s.guard.kill()
+		_ = s.dev.Stop() // waits, and says that it was killed
+		s.guard.release()
+	})
+}
+
 // FindCLI looks for the temporal binary: the one named, else the one that
 // INTERLOCK_TEMPORAL_CLI names, else bin/temporal in the working directory or
 // above it up to the module's root (the folder with go.mod), else the one on

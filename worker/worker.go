@@ -99,14 +99,14 @@ func (c Config) model(def *agent.Definition) (llm.Model, error) {
 
 // alive asks Temporal whether it has a chain of runs under way.
 func (c Config) alive(ctx context.Context, address, firstRunID string) (bool, error) {
-	described, err := c.Client.DescribeWorkflowExecution(ctx, address, "")
+	described, err := c.Client.DescribeWorkflow(ctx, address, "")
 	if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	info := described.GetWorkflowExecutionInfo()
+	info := described.RawResponse.GetWorkflowExecutionInfo()
 	return info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING && (firstRunID == "" || info.GetFirstRunId() == firstRunID), nil
 }
 

@@ -1,6 +1,6 @@
 // Package pgtest gives tests a PostgreSQL of their own, made of the binaries of
-// the system. It is support of tests, outside of _test files only so that
-// several packages, and the benchmark, can share it: nothing in production may
+// the system. It is support of tests, of the benchmark and of the chaos harness,
+// outside of _test files only so that they can share it: nothing in production may
 // import it.
 //
 // One server runs for a test binary, from the first [New] on; it ends, and its

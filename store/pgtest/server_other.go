@@ -6,6 +6,7 @@ package pgtest
 const (
 	fast = iota
 	crash
+	kill
 )
 
 // server is for systems where pgtest can start one.

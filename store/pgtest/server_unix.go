@@ -27,6 +27,7 @@ var guardScript string
 const (
 	fast  = syscall.SIGINT
 	crash = syscall.SIGQUIT
+	kill  = syscall.SIGKILL // of its first process alone: the others end when they notice
 )
 
 // server is a cluster in a folder of its own. It is reached by a socket there:

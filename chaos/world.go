@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"interlock/config"
+	"interlock/starter"
+	"interlock/store"
+	"interlock/worker"
+)
+
+// Violations are of three kinds.
+const (
+	repeated = "repeated" // an effect has happened more often than the run knows
+	lost     = "lost"     // the run or the ledger does not know what has happened, or knows what has not
+	stuck    = "stuck"    // a run has not ended in time
+)
+
+// violation is what must not be.
+type violation struct {
+	Kind, Run, Text string
+}
+
+func (v violation) String() string { return fmt.Sprintf("%s: %s: %s", v.Kind, v.Run, v.Text) }
+
+// size is how much there is of a world.
+type size struct {
+	workers, runs int // runs at a time
+	// first ends everything at the first violation.
+	first bool
+}
+
+// world is one Temporal, one database, worker processes, and the other side of
+// their tools.
+type world struct {
+	kind     string
+	dir      string
+	size     size
+	temporal *temporal
+	database database
+	product  *sql.DB
+	store    store.Store
+	client   client.Client
+	starter  *starter.Starter
+	fleet    *fleet
+	injector *injector
+	side     *side
+	server   *http.Server
+	url      string
+
+	mu         sync.Mutex
+	violations []violation
+	troubles   []error // of the harness itself
+	runs       []*run
+	decided    map[string]int // doubts, by what the operator said
+	refusing   bool           // the latest fire that did not happen was given up
+	closers    []func()
+}
+
+// newWorld starts one. Its faults begin when attempts reach their windows.
+func newWorld(ctx context.Context, kind, dir string, seed uint64, faults []*fault, how breakage, s size) (w *world, err error) {
+	w = &world{kind: kind, dir: dir, size: s, decided: map[string]int{}}
+	defer func() {
+		if err != nil {
+			w.close()
+		}
+	}()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return w, err
+	}
+	w.injector = newInjector(w, seed, faults)
+	w.side = newSide(w.injector, func(tool, id string, n int) {
+		w.violate(repeated, id, fmt.Sprintf("%s happened %d times", tool, n))
+	})
+	if err := w.listen(); err != nil {
+		return w, err
+	}
+	if w.temporal, err = startTemporal(ctx, dir); err != nil {
+		return w, err
+	}
+	w.closers = append(w.closers, func() { w.temporal.close() })
+	if w.database, err = openDatabase(kind, dir); err != nil {
+		return w, err
+	}
+	w.closers = append(w.closers, w.database.close)
+	if err := w.connect(ctx, how); err != nil {
+		return w, err
+	}
+	w.closers = append(w.closers, w.fleet.close)
+	return w, w.fleet.open(s.workers)
+}
+
+func (w *world) listen() error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	w.url, w.server = "http://"+l.Addr().String(), &http.Server{Handler: w.side.handler(), ReadHeaderTimeout: time.Minute}
+	go func() { _ = w.server.Serve(l) }()
+	w.closers = append(w.closers, func() { _ = w.server.Close() })
+	return nil
+}
+
+// connect makes the schema and the harness's own connections.
+func (w *world) connect(ctx context.Context, how breakage) (err error) {
+	of := func(name string) workerConfig {
+		return workerConfig{Name: name, Harness: w.url, Temporal: w.temporal.address(), Database: w.database.config(), Break: how}
+	}
+	settings := of("").settings()
+	if _, _, err := worker.Migrate(ctx, settings); err != nil {
+		return err
+	}
+	if w.store, err = openStore(ctx, settings); err != nil {
+		return err
+	}
+	w.closers = append(w.closers, func() { _ = w.store.Close() })
+	if w.product, err = w.database.config().open(); err != nil {
+		return err
+	}
+	w.closers = append(w.closers, func() { _ = w.product.Close() })
+	if w.client, err = dial(ctx, w.temporal.address(), slog.New(slog.DiscardHandler)); err != nil {
+		return err
+	}
+	w.closers = append(w.closers, w.client.Close)
+	w.starter = starter.New(w.client, starter.WithReader(w.store), starter.WithTaskQueue(agentName))
+	w.fleet = &fleet{dir: w.dir, config: of, gone: w.injector.gone, procs: map[string]*proc{}}
+	return nil
+}
+
+func openStore(ctx context.Context, c config.Config) (store.Store, error) {
+	return worker.OpenStore(ctx, c)
+}
+
+// close ends all of it, the latest first, once nothing is to be started again.
+func (w *world) close() {
+	if w.injector != nil {
+		w.injector.pending.Wait()
+	}
+	for _, f := range slices.Backward(w.closers) {
+		f()
+	}
+	w.closers = nil
+}
+
+// violate notes a violation, once.
+func (w *world) violate(kind, run, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if v := (violation{kind, w.kind + " " + run, text}); !slices.Contains(w.violations, v) {
+		w.violations = append(w.violations, v)
+	}
+}
+
+func (w *world) violated() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.violations) > 0
+}
+
+// trouble notes that the harness could not do what it had to.
+func (w *world) trouble(err error) {
+	if err == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.troubles = append(w.troubles, fmt.Errorf("%s: %w", w.kind, err))
+}
+
+// times is how often an effect has happened, on the other side or in the
+// product's database.
+func (w *world) times(ctx context.Context, tool, id string) (int, error) {
+	if tool == pay {
+		return payments(ctx, w.product, id)
+	}
+	return w.side.times(tool, id), nil
+}
+
+func (w *world) logs() string { return filepath.Join(w.dir, "w*.log") }
