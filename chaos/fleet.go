@@ -16,6 +16,8 @@ type fleet struct {
 	dir    string
 	config func(name string) workerConfig
 	gone   func(worker string) // is told of each that has ended
+	// trouble is told of what no fault explains.
+	trouble func(error)
 
 	mu      sync.Mutex
 	procs   map[string]*proc
@@ -23,6 +25,9 @@ type fleet struct {
 	closing bool
 	all     sync.WaitGroup
 }
+
+// exitPanic is the exit code of a Go program that panics.
+const exitPanic = 2
 
 type proc struct {
 	name  string
@@ -65,6 +70,9 @@ func (f *fleet) wait(p *proc) {
 	began := time.Now()
 	_ = p.cmd.Wait()
 	f.gone(p.name)
+	if p.cmd.ProcessState.ExitCode() == exitPanic {
+		f.trouble(fmt.Errorf("worker %s has panicked", p.name))
+	}
 	if time.Since(began) < time.Second { // it could not start: the database or Temporal is down
 		time.Sleep(time.Second)
 	}
@@ -72,9 +80,7 @@ func (f *fleet) wait(p *proc) {
 	defer f.mu.Unlock()
 	delete(f.procs, p.name)
 	if !p.spare && !f.closing {
-		if err := f.start(); err != nil {
-			fmt.Fprintln(os.Stderr, "chaos: a worker could not be started:", err)
-		}
+		f.trouble(f.start())
 	}
 }
 
@@ -106,22 +112,8 @@ func (f *fleet) suspend(worker string) {
 	defer f.mu.Unlock()
 	if p := f.procs[worker]; p != nil && !p.spare {
 		p.spare = true
-		if err := f.start(); err != nil {
-			fmt.Fprintln(os.Stderr, "chaos: a worker could not be started:", err)
-		}
+		f.trouble(f.start())
 	}
-}
-
-// names are the workers that are up.
-func (f *fleet) names() (out []string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for name, p := range f.procs {
-		if !p.spare {
-			out = append(out, name)
-		}
-	}
-	return out
 }
 
 func (f *fleet) close() {

@@ -50,12 +50,13 @@ type injector struct {
 	last    time.Time // when the latest fault was over
 
 	pending sync.WaitGroup // what will be started or let go again
+	closing chan struct{}  // closed when it will not
 }
 
 func newInjector(w *world, seed uint64, faults []*fault) *injector {
 	return &injector{world: w, rng: rand.New(rand.NewPCG(seed, 2)), left: slices.Clone(faults), late: map[string]*fault{}, open: map[string]point{},
 		dying: map[string]bool{}, aimed: map[string]int{}, marks: map[place][]mark{}, hits: map[cell]int{}, counts: map[kind]int{},
-		last: time.Now()}
+		last: time.Now(), closing: make(chan struct{})}
 }
 
 // reach takes in that an attempt has come to a window, and strikes it where a

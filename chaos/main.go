@@ -164,10 +164,10 @@ func (w *world) play(ctx context.Context) error {
 	stop := w.progress()
 	err := w.drive(ctx)
 	stop()
-	w.injector.pending.Wait()
 	if err != nil || w.size.first && w.violated() {
 		return err
 	}
+	w.injector.pending.Wait()
 	for _, r := range w.runs {
 		if !r.ended {
 			w.violate(stuck, r.id, w.why(ctx, r))

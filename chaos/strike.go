@@ -52,10 +52,15 @@ func (i *injector) unlocked(do func()) {
 	do()
 }
 
-// later does something after a time, and then what needs the lock.
+// later does something after a time, and then what needs the lock. Where all is
+// given up before, it does neither.
 func (i *injector) later(after time.Duration, do func(), locked func()) {
 	i.pending.Go(func() {
-		time.Sleep(after)
+		select {
+		case <-time.After(after):
+		case <-i.closing:
+			return
+		}
 		do()
 		i.mu.Lock()
 		defer i.mu.Unlock()

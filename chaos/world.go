@@ -8,14 +8,12 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
 	"go.temporal.io/sdk/client"
 
-	"interlock/config"
 	"interlock/starter"
 	"interlock/store"
 	"interlock/worker"
@@ -122,7 +120,7 @@ func (w *world) connect(ctx context.Context, how breakage) (err error) {
 	if _, _, err := worker.Migrate(ctx, settings); err != nil {
 		return err
 	}
-	if w.store, err = openStore(ctx, settings); err != nil {
+	if w.store, err = worker.OpenStore(ctx, settings); err != nil {
 		return err
 	}
 	w.closers = append(w.closers, func() { _ = w.store.Close() })
@@ -135,17 +133,14 @@ func (w *world) connect(ctx context.Context, how breakage) (err error) {
 	}
 	w.closers = append(w.closers, w.client.Close)
 	w.starter = starter.New(w.client, starter.WithReader(w.store), starter.WithTaskQueue(agentName))
-	w.fleet = &fleet{dir: w.dir, config: of, gone: w.injector.gone, procs: map[string]*proc{}}
+	w.fleet = &fleet{dir: w.dir, config: of, gone: w.injector.gone, trouble: w.trouble, procs: map[string]*proc{}}
 	return nil
-}
-
-func openStore(ctx context.Context, c config.Config) (store.Store, error) {
-	return worker.OpenStore(ctx, c)
 }
 
 // close ends all of it, the latest first, once nothing is to be started again.
 func (w *world) close() {
 	if w.injector != nil {
+		close(w.injector.closing)
 		w.injector.pending.Wait()
 	}
 	for _, f := range slices.Backward(w.closers) {
@@ -187,5 +182,3 @@ func (w *world) times(ctx context.Context, tool, id string) (int, error) {
 	}
 	return w.side.times(tool, id), nil
 }
-
-func (w *world) logs() string { return filepath.Join(w.dir, "w*.log") }
