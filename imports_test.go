@@ -29,7 +29,7 @@ const contracts, drivers = 1, 2
 var layers = map[string]int{
 	"agent": 0,
 	"llm":   contracts, "tool": contracts, "store": contracts, "signals": contracts,
-	"prompt":    drivers,
+	"prompt": drivers, "token": drivers,
 	"workflows": 3, "activities": 3,
 	"starter": 4, "api": 4,
 	"worker": 5, "config": 5, "localtemporal": 5,
