@@ -18,6 +18,7 @@ import (
 	"interlock/llm"
 	"interlock/signals"
 	"interlock/store"
+	"interlock/token"
 	"interlock/tool"
 )
 
@@ -27,7 +28,7 @@ import (
 const HeartbeatEvery = time.Second
 
 // Activities holds what activities need. All fields are
-// required but Alive and Log.
+// required but Alive, Trust and Log.
 type Activities struct {
 	Agents *agent.Registry
 	Store  store.Store
@@ -36,6 +37,8 @@ type Activities struct {
 	// Alive says whether Temporal has a chain of runs under way. nil: what the
 	// journal says is taken for true.
 	Alive func(ctx context.Context, address, firstRunID string) (bool, error)
+	// Trust is what tokens are checked by. Without it none is believed.
+	Trust token.Trust
 	Log   *slog.Logger
 }
 

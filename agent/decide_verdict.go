@@ -92,6 +92,8 @@ func (m *Machine) voids(v Verdict) string {
 		return "the digest is not that of gate " + g.ID + " as it stands: look at the gate again"
 	case g.ExpiresAt != nil && !v.At.Before(*g.ExpiresAt):
 		return "gate " + g.ID + " had expired at " + stamp(*g.ExpiresAt)
+	case m.def.signed && !v.Verified:
+		return "this agent takes signed verdicts only: nothing proves who sent this one"
 	case v.Principal.Tenant != "" && v.Principal.Tenant != m.run.Tenant:
 		return "the principal belongs to another tenant"
 	case !slices.ContainsFunc(g.Roles, func(r string) bool { return slices.Contains(v.Principal.Roles, r) }):

@@ -25,6 +25,9 @@ type Spec[In, S any] struct {
 	// Operators are the roles that may say what became of a step in doubt; none:
 	// [DefaultOperator].
 	Operators []string
+	// Signed agents take verdicts only from people who are proven by a token (package
+	// token): any other is recorded, and decides nothing.
+	Signed bool
 }
 
 // DefaultOperator is the role of operators where a definition names none.
@@ -72,6 +75,7 @@ type Definition struct {
 
 	limits      Limits
 	operators   []string
+	signed      bool
 	fields      []Field
 	phases      []*phaseDef
 	tools       map[string]*toolDef
@@ -127,7 +131,7 @@ type toolDef struct {
 // [Definition.Err]: a worker refuses a definition that has any.
 func Define[In, S any](spec Spec[In, S]) *Definition {
 	d := &Definition{Name: spec.Name, Version: spec.Version, Instructions: spec.Instructions, tools: map[string]*toolDef{},
-		limits: spec.Limits.withDefaults(spec.Budget), operators: spec.Operators}
+		limits: spec.Limits.withDefaults(spec.Budget), operators: spec.Operators, signed: spec.Signed}
 	if len(d.operators) == 0 {
 		d.operators = []string{DefaultOperator}
 	}

@@ -179,5 +179,6 @@ func (d *Definition) print() string {
 		Fields  []Field
 		Tools   []tool
 		Phases  []phase
-	}{d.Name, d.Version, in, d.fields, tools, phases})[:16]
+		Signed  bool `json:",omitempty"`
+	}{d.Name, d.Version, in, d.fields, tools, phases, d.signed})[:16]
 }

@@ -158,6 +158,34 @@ func (UndoSteps) input()      {}
 func (SnapshotLoaded) input() {}
 func (Malformed) input()      {}
 
+// By is an input as of somebody who was authenticated.
+func By(in Input, who Principal) Input {
+	switch in := in.(type) {
+	case Message:
+		in.Principal = who
+		return in
+	case VerdictGiven:
+		in.Verdict.Principal, in.Verdict.Verified = who, true
+		return in
+	case CancelRun:
+		in.Principal = who
+		return in
+	case AmendRun:
+		in.Principal = who
+		return in
+	case PauseRun:
+		in.Principal = who
+		return in
+	case ResumeRun:
+		in.Principal = who
+		return in
+	case UndoSteps:
+		in.Principal = who
+		return in
+	}
+	return in
+}
+
 // Receipt answers the sender of an input.
 type Receipt struct {
 	Status ReceiptStatus `json:"status"`

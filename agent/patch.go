@@ -96,3 +96,34 @@ func encodeValue(v any) JSON { return appendValue(nil, v) }
 func ApplyPatch(state, patch JSON) JSON {
 	return encodeValue(mergePatch(object(state), object(patch)))
 }
+
+// Without is an object without some of its members, in canonical form.
+func Without(o JSON, names ...string) (JSON, error) {
+	all, err := objectOf(o)
+	for _, n := range names {
+		delete(all, n)
+	}
+	return encodeValue(all), err
+}
+
+// With is an object with a member set to a text, in canonical form.
+func With(o JSON, name, text string) (JSON, error) {
+	all, err := objectOf(o)
+	if err != nil {
+		return nil, err
+	}
+	all[name] = text
+	return encodeValue(all), nil
+}
+
+func objectOf(j JSON) (map[string]any, error) {
+	v, err := parseValue([]byte(j.String()))
+	if err != nil {
+		return nil, err
+	}
+	o, ok := v.(map[string]any)
+	if !ok {
+		return nil, Errorf(CodeInvalid, "%s is no object", clip(j.String(), 60))
+	}
+	return o, nil
+}

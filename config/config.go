@@ -32,6 +32,7 @@ type Config struct {
 	Log             Log           `mapstructure:"log"`
 	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout" doc:"how long running work may take to end after SIGTERM" want:"a duration with its unit, such as 25s, from 1s to 1h"`
 	Worker          Worker        `mapstructure:"worker"`
+	Tokens          Tokens        `mapstructure:"tokens"`
 	Temporal        Temporal      `mapstructure:"temporal"`
 }
 
@@ -97,6 +98,15 @@ type Worker struct {
 	CacheSize     int `mapstructure:"cache_size" doc:"runs kept in memory; -1 is the SDK's default, 0 replays every task (for tests)" want:"a whole number from -1 to 1000000"`
 }
 
+// Tokens say who decides what: signed where a person was authenticated, checked
+// by workers.
+type Tokens struct {
+	Issuer   string `mapstructure:"issuer" doc:"who signs tokens, as they say it themselves" want:"a name without spaces, such as a URL; needed with tokens.keys and tokens.sign_with"`
+	Audience string `mapstructure:"audience" doc:"who is meant by tokens: these workers" want:"a name without spaces"`
+	Keys     string `mapstructure:"keys" doc:"folder of public keys, <id>.pem, whose tokens workers believe; none is believed without it" want:"the path of a folder, or nothing"`
+	SignWith string `mapstructure:"sign_with" doc:"private key, <id>.key.pem, that commands sign with" want:"the path of a file that only its owner can read, or nothing"`
+}
+
 // Temporal names where the connection is described; see [TemporalOptions].
 type Temporal struct {
 	ConfigFile string `mapstructure:"config_file" doc:"Temporal's own TOML file; empty is TEMPORAL_CONFIG_FILE, else the user's temporal.toml" want:"the path of an existing file, or nothing"`
@@ -113,5 +123,6 @@ func Default() Config {
 		Log:             Log{Level: "info", Format: "text"},
 		ShutdownTimeout: 25 * time.Second, // below the 30 s that Kubernetes grants
 		Worker:          Worker{MaxActivities: 0, CacheSize: -1},
+		Tokens:          Tokens{Audience: "interlock"},
 	}
 }

@@ -150,7 +150,11 @@ func TestEveryKeyRefusesWhatIsWrong(t *testing.T) {
 		"shutdown_timeout":      {"", "25", "999ms", "61m", "-1s"},
 		"worker.max_activities": {"-1", "100001", "x"},
 		"worker.cache_size":     {"-2", "1000001", "0x1"},
-		"temporal.config_file":  nil, // looked for when it is used
+		"tokens.issuer":         {"a b", "a\n"},
+		"tokens.audience":       {"a b", "a\n"},
+		"tokens.keys":           nil, // looked for when it is used, as what follows
+		"tokens.sign_with":      nil,
+		"temporal.config_file":  nil,
 		"temporal.profile":      {" x"},
 	}
 	for _, k := range Keys() {

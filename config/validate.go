@@ -43,6 +43,9 @@ func (c Config) problems() []Problem {
 	check("shutdown_timeout", c.ShutdownTimeout >= time.Second && c.ShutdownTimeout <= time.Hour)
 	check("worker.max_activities", c.Worker.MaxActivities >= 0 && c.Worker.MaxActivities <= 100_000)
 	check("worker.cache_size", c.Worker.CacheSize >= -1 && c.Worker.CacheSize <= 1_000_000)
+	signs := c.Tokens.Keys != "" || c.Tokens.SignWith != ""
+	check("tokens.issuer", isWord(c.Tokens.Issuer) && (c.Tokens.Issuer != "" || !signs))
+	check("tokens.audience", isWord(c.Tokens.Audience) && (c.Tokens.Audience != "" || !signs))
 	check("temporal.profile", strings.TrimSpace(c.Temporal.Profile) == c.Temporal.Profile)
 	return found
 }

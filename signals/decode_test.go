@@ -20,7 +20,7 @@ func TestDecodersRefuse(t *testing.T) {
 		data   string
 		say    string
 	}{
-		{message, `{"id":"1","text":"a",` + who + `,"body":"b"}`, "/body does not exist; allowed: id, principal, text, trace_id"},
+		{message, `{"id":"1","text":"a",` + who + `,"body":"b"}`, "/body does not exist; allowed: id, principal, text, token, trace_id"},
 		{message, `{"id":"1","text":"a","principal":{"subject":"ann","admin":true}}`, "/principal/admin does not exist"},
 		{message, `{"id":1,"text":"a",` + who + `}`, "/id must be string, not integer"},
 		{message, `{"id":"1","text":null,` + who + `}`, "/text must be string, not null"},

@@ -75,6 +75,7 @@ type Start struct {
 type Message struct {
 	ID        string          `json:"id"`
 	Principal agent.Principal `json:"principal"`
+	Token     string          `json:"token,omitempty"` // proves the principal; see package token
 	Text      string          `json:"text"`
 	TraceID   string          `json:"trace_id,omitempty"`
 }
@@ -83,6 +84,7 @@ type Message struct {
 type Cancel struct {
 	ID        string          `json:"id"`
 	Principal agent.Principal `json:"principal"`
+	Token     string          `json:"token,omitempty"` // proves the principal; see package token
 	Reason    string          `json:"reason,omitempty"`
 	TraceID   string          `json:"trace_id,omitempty"`
 }
@@ -97,6 +99,7 @@ type Verdict struct {
 	Result    agent.JSON         `json:"result,omitempty"` // happened: as the tool would have answered
 	Again     bool               `json:"again,omitempty"`  // did_not_happen: run it again
 	Principal agent.Principal    `json:"principal"`
+	Token     string             `json:"token,omitempty"` // proves the principal; see package token
 	TraceID   string             `json:"trace_id,omitempty"`
 }
 
@@ -105,7 +108,8 @@ type Verdict struct {
 type Amend struct {
 	ID        string          `json:"id"`
 	Principal agent.Principal `json:"principal"`
-	Fields    agent.JSON      `json:"fields"` // an object: each field's new value, whole; null sets its zero value
+	Token     string          `json:"token,omitempty"` // proves the principal; see package token
+	Fields    agent.JSON      `json:"fields"`          // an object: each field's new value, whole; null sets its zero value
 	Reason    string          `json:"reason,omitempty"`
 	TraceID   string          `json:"trace_id,omitempty"`
 }
@@ -115,6 +119,7 @@ type Amend struct {
 type Pause struct {
 	ID        string          `json:"id"`
 	Principal agent.Principal `json:"principal"`
+	Token     string          `json:"token,omitempty"` // proves the principal; see package token
 	Reason    string          `json:"reason,omitempty"`
 	TraceID   string          `json:"trace_id,omitempty"`
 }
@@ -124,6 +129,7 @@ type Pause struct {
 type Resume struct {
 	ID        string          `json:"id"`
 	Principal agent.Principal `json:"principal"`
+	Token     string          `json:"token,omitempty"` // proves the principal; see package token
 	Reason    string          `json:"reason,omitempty"`
 	TraceID   string          `json:"trace_id,omitempty"`
 }
@@ -133,8 +139,9 @@ type Resume struct {
 type Undo struct {
 	ID        string          `json:"id"`
 	Principal agent.Principal `json:"principal"`
-	Steps     []string        `json:"steps"`  // such as 3.1; all of them, or none
-	Reason    string          `json:"reason"` // the model is told
+	Token     string          `json:"token,omitempty"` // proves the principal; see package token
+	Steps     []string        `json:"steps"`           // such as 3.1; all of them, or none
+	Reason    string          `json:"reason"`          // the model is told
 	TraceID   string          `json:"trace_id,omitempty"`
 }
 
@@ -242,6 +249,9 @@ func CheckStart(s Start) error {
 	if m := s.Message; m != nil {
 		if m.ID == "" {
 			return agent.Errorf(agent.CodeInvalid, "the first message needs an id, chosen by its sender")
+		}
+		if m.Token != "" {
+			return agent.Errorf(agent.CodeInvalid, "the first message cannot carry a token, which is bound to a run that exists: send the message once the run has started")
 		}
 		if err := agent.CheckText(m.Text, agent.DefaultLimits().Message); err != nil {
 			return err

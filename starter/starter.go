@@ -30,6 +30,7 @@ type Starter struct {
 	reader   store.Reader
 	queue    string
 	deadline time.Duration
+	signing  *signing // nil: what is sent is not signed
 }
 
 // Option changes a [Starter].

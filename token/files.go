@@ -159,32 +159,32 @@ func readPEM(path, kind string) ([]byte, error) {
 	return block.Bytes, nil
 }
 
-// Generate makes a pair of keys in a folder: <id>.key.pem, for who signs, and
-// <id>.pem, for who checks. It overwrites nothing.
-func Generate(folder, id string) error {
+// Generate makes a pair of keys: <id>.key.pem, for who signs, in one folder, and
+// <id>.pem, for who checks, in another. It overwrites nothing.
+func Generate(private, public, id string) error {
 	if err := checkID(id); err != nil {
 		return err
 	}
-	public, private, err := ed25519.GenerateKey(nil)
+	open, secret, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		return err
 	}
-	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(secret)
 	if err != nil {
 		return err
 	}
-	open, err := x509.MarshalPKIXPublicKey(public)
+	pkix, err := x509.MarshalPKIXPublicKey(open)
 	if err != nil {
 		return err
 	}
 	for _, f := range []struct {
-		name, kind string
+		path, kind string
 		data       []byte
 		mode       fs.FileMode
-	}{{id + ".key.pem", "PRIVATE KEY", secret, 0o600}, {id + ".pem", "PUBLIC KEY", open, 0o644}} {
-		file, err := os.OpenFile(filepath.Join(folder, f.name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.mode)
+	}{{filepath.Join(private, id+".key.pem"), "PRIVATE KEY", pkcs8, 0o600}, {filepath.Join(public, id+".pem"), "PUBLIC KEY", pkix, 0o644}} {
+		file, err := os.OpenFile(f.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.mode)
 		if errors.Is(err, fs.ErrExist) {
-			return agent.Errorf(agent.CodeConflict, "%s is there already: give the new key another id", filepath.Join(folder, f.name))
+			return agent.Errorf(agent.CodeConflict, "%s is there already: give the new key another id", f.path)
 		}
 		if err != nil {
 			return agent.Errorf(agent.CodeInvalid, "key %s: %w", id, err)

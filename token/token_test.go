@@ -35,11 +35,10 @@ func expected() token.Expected {
 func keys(t *testing.T) (folder string, signer *token.Signer, trust token.Trust) {
 	t.Helper()
 	folder = t.TempDir()
-	require.NoError(t, token.Generate(folder, "k1"))
+	require.NoError(t, os.Mkdir(filepath.Join(folder, "public"), 0o700))
+	require.NoError(t, token.Generate(folder, filepath.Join(folder, "public"), "k1"))
 	signer, err := token.OpenSigner(filepath.Join(folder, "k1.key.pem"))
 	require.NoError(t, err)
-	require.NoError(t, os.Mkdir(filepath.Join(folder, "public"), 0o700))
-	require.NoError(t, os.Rename(filepath.Join(folder, "k1.pem"), filepath.Join(folder, "public", "k1.pem")))
 	files, err := token.OpenFiles(filepath.Join(folder, "public"))
 	require.NoError(t, err)
 	return folder, signer, token.Trust{Issuer: "https://login.acme", Audience: "interlock", Keys: files}
@@ -86,7 +85,7 @@ func TestCheck_Forged(t *testing.T) {
 	parts := strings.Split(good, ".")
 	public, err := os.ReadFile(filepath.Join(folder, "public", "k1.pem"))
 	require.NoError(t, err)
-	require.NoError(t, token.Generate(folder, "k2")) // of somebody else
+	require.NoError(t, token.Generate(folder, folder, "k2")) // of somebody else
 	stranger, err := token.OpenSigner(filepath.Join(folder, "k2.key.pem"))
 	require.NoError(t, err)
 	strange, err := stranger.Sign(claims())
@@ -141,7 +140,7 @@ func TestCheck_Terms(t *testing.T) {
 func TestRotation(t *testing.T) {
 	folder, old, trust := keys(t)
 	public := filepath.Join(folder, "public")
-	require.NoError(t, token.Generate(folder, "k2"))
+	require.NoError(t, token.Generate(folder, folder, "k2"))
 	next, err := token.OpenSigner(filepath.Join(folder, "k2.key.pem"))
 	require.NoError(t, err)
 	check := func(s *token.Signer) error {
@@ -168,12 +167,12 @@ func TestKeyFiles(t *testing.T) {
 	require.Equal(t, agent.CodeInvalid, agent.ErrorCode(err))
 	_, err = token.OpenFiles(folder)
 	require.ErrorContains(t, err, "holds no <id>.pem")
-	require.NoError(t, token.Generate(folder, "a"))
+	require.NoError(t, token.Generate(folder, folder, "a"))
 	_, err = token.OpenFiles(folder)
 	require.ErrorContains(t, err, "is a key to sign with")
-	require.Equal(t, agent.CodeConflict, agent.ErrorCode(token.Generate(folder, "a")))
+	require.Equal(t, agent.CodeConflict, agent.ErrorCode(token.Generate(folder, folder, "a")))
 	for _, id := range []string{"", "../a", "a.b", "-a", strings.Repeat("a", 65), "a/b", "a\x00"} {
-		require.Equal(t, agent.CodeInvalid, agent.ErrorCode(token.Generate(folder, id)), id)
+		require.Equal(t, agent.CodeInvalid, agent.ErrorCode(token.Generate(folder, folder, id)), id)
 	}
 	require.NoError(t, os.Chmod(filepath.Join(folder, "a.key.pem"), 0o644))
 	_, err = token.OpenSigner(filepath.Join(folder, "a.key.pem"))

@@ -22,6 +22,7 @@ import (
 	"interlock/config"
 	"interlock/llm"
 	"interlock/store"
+	"interlock/token"
 	"interlock/workflows"
 )
 
@@ -33,7 +34,10 @@ type Config struct {
 	// Model runs every agent that Models does not name.
 	Model  llm.Model
 	Models map[string]llm.Model // by agent
-	Log    *slog.Logger         // Defaults to slog.Default()
+	// Trust is what signed verdicts and messages are checked by; without keys in it,
+	// what Settings.Tokens names.
+	Trust token.Trust
+	Log   *slog.Logger // Defaults to slog.Default()
 }
 
 // Worker serves agents until it is stopped.
@@ -71,6 +75,11 @@ func New(c Config, agents ...*agent.Definition) (*Worker, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+	if c.Trust.Keys == nil && c.Settings.Tokens.Keys != "" {
+		if c.Trust, err = trusted(c.Settings.Tokens); err != nil {
+			return nil, err
+		}
+	}
 	if n := c.Settings.Worker.CacheSize; n >= 0 {
 		sdk.SetStickyWorkflowCacheSize(n) // of the whole process; before any worker is made
 	}
@@ -83,7 +92,7 @@ func New(c Config, agents ...*agent.Definition) (*Worker, error) {
 		DisableRegistrationAliasing:        true,
 		OnFatalError:                       w.fail,
 	})
-	Register(w.sdk, registry, &activities.Activities{Agents: registry, Store: c.Store, Model: c.model, Alive: c.alive, Log: c.Log})
+	Register(w.sdk, registry, &activities.Activities{Agents: registry, Store: c.Store, Model: c.model, Alive: c.alive, Trust: c.Trust, Log: c.Log})
 	return w, nil
 }
 
@@ -95,6 +104,15 @@ func (c Config) model(def *agent.Definition) (llm.Model, error) {
 		return c.Model, nil
 	}
 	return nil, fmt.Errorf("agent %s has no model on this worker", def.Name)
+}
+
+// trusted opens the keys that the configuration names.
+func trusted(c config.Tokens) (token.Trust, error) {
+	files, err := token.OpenFiles(c.Keys)
+	if err != nil {
+		return token.Trust{}, err
+	}
+	return token.Trust{Issuer: c.Issuer, Audience: c.Audience, Keys: files}, nil
 }
 
 // alive asks Temporal whether it has a chain of runs under way.

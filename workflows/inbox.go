@@ -21,6 +21,7 @@ type entry struct {
 	// signal names the signal that it came by ("message" too for a message that
 	// came with the start): nobody is answered, so a refusal is recorded.
 	signal string
+	seal   *signals.Sealed // its token, and what it must say; nil: nothing proves who sends it
 }
 
 // inbox holds inputs in the order in which they arrived, without a bound: an
@@ -77,14 +78,15 @@ func (b *inbox) cancelled(ctx workflow.Context) {
 
 // pull takes in the signals that have arrived. No coroutine waits for them:
 // one that had received a signal and not yet run would lose it at the end.
-func (b *inbox) pull() {
+func (b *inbox) pull(ctx workflow.Context) {
 	for _, c := range b.channels {
 		for {
 			var raw converter.RawValue
 			if !c.ReceiveAsync(&raw) {
 				break
 			}
-			b.push(c.read(raw)).signal = c.name
+			e := b.push(c.read(raw))
+			e.signal, e.seal = c.name, sealOf(ctx, c.name, raw)
 		}
 	}
 }
@@ -175,6 +177,7 @@ func update[T any](ctx workflow.Context, b *inbox, l *loop, name string, d agent
 		}
 		in, trace := input(v)
 		e := b.push(in, trace)
+		e.seal = sealOf(uctx, name, raw)
 		// A cancel through Temporal must not take the answer away.
 		uctx, cancel := workflow.NewDisconnectedContext(uctx)
 		defer cancel()

@@ -21,6 +21,7 @@ import (
 type lab struct {
 	db       *sql.DB // of pay
 	version  int
+	signed   bool                                                // verdicts
 	look     func(context.Context, text) (text, error)           // ReadOnly
 	glance   func(context.Context, text) (text, error)           // ReadOnly, quick
 	send     func(context.Context, tool.Key, text) (text, error) // Keyed
@@ -97,7 +98,7 @@ func (l lab) agent() *agent.Definition {
 		send.Gate(*l.sendGate)
 	}
 	return agent.Define(agent.Spec[labStart, labState]{
-		Name: "lab", Version: max(l.version, 1), Instructions: "Do as you are told.",
+		Name: "lab", Version: max(l.version, 1), Signed: l.signed, Instructions: "Do as you are told.",
 		Init:  func(in labStart) (labState, error) { return labState{Name: in.Name}, nil },
 		Tools: []agent.Tool[labState]{pay},
 		Phases: []agent.Phase[labState]{

@@ -56,7 +56,7 @@ func (l *loop) run(ctx workflow.Context) error {
 		if err := workflow.Await(ctx, func() bool { return l.inbox.waiting() || l.failure != nil || l.over() || l.quiet(ctx) }); err != nil {
 			return err
 		}
-		l.inbox.pull()
+		l.inbox.pull(ctx)
 		switch {
 		case l.failure != nil:
 			return l.failure
@@ -81,6 +81,13 @@ func (l *loop) run(ctx workflow.Context) error {
 func (l *loop) over() bool { return l.ending != "" && !l.machine.Unacknowledged() && l.flying == 0 }
 
 func (l *loop) take(ctx workflow.Context, e *entry) {
+	if why := l.believe(ctx, e); why != "" {
+		e.receipt, e.done = agent.Receipt{Status: agent.Refused, Code: agent.CodeDenied, Reason: why, Run: l.machine.Run().Status}, true
+		if e.signal != "" {
+			l.inbox.push(agent.Malformed{Name: e.signal, Reason: why}, e.trace)
+		}
+		return
+	}
 	commands, receipt := l.machine.Step(workflow.Now(ctx), e.trace, e.input)
 	e.receipt, e.done = receipt, true
 	if e.signal != "" && receipt.Status == agent.Refused && receipt.Code != agent.CodeEnded {

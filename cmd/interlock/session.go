@@ -18,6 +18,7 @@ import (
 	"interlock/signals"
 	"interlock/starter"
 	"interlock/store"
+	"interlock/token"
 	"interlock/worker"
 )
 
@@ -32,7 +33,7 @@ type session struct {
 
 // sessionFlags are the flags of every command about runs.
 func (a *app) sessionFlags(cmd *cobra.Command) {
-	a.configured(cmd.PersistentFlags(), slices.Concat([]string{"task_queue", "tenant"}, storeKeys, temporalKeys, logKeys)...)
+	a.configured(cmd.PersistentFlags(), slices.Concat([]string{"task_queue", "tenant", "tokens.issuer", "tokens.audience", "tokens.sign_with"}, storeKeys, temporalKeys, logKeys)...)
 	cmd.PersistentFlags().Duration("timeout", starter.DefaultDeadline, "give up after so long where Temporal or the run does not answer")
 }
 
@@ -58,6 +59,14 @@ func (a *app) open(cmd *cobra.Command, needsStore bool) (*session, error) {
 		return nil, usageError{fmt.Errorf("how to reach Temporal: %w", err)}
 	}
 	given := []starter.Option{starter.WithTaskQueue(cfg.TaskQueue), starter.WithDeadline(timeout)}
+	if cfg.Tokens.SignWith != "" {
+		signer, err := token.OpenSigner(cfg.Tokens.SignWith)
+		if err != nil {
+			s.close()
+			return nil, usageError{err}
+		}
+		given = append(given, starter.WithSigner(signer, cfg.Tokens.Issuer, cfg.Tokens.Audience))
+	}
 	reader, err := s.openStore(cmd.Context(), cfg, settings)
 	switch {
 	case err != nil && needsStore:

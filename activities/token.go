@@ -1,0 +1,20 @@
+package activities
+
+import (
+	"context"
+	"time"
+
+	"interlock/signals"
+	"interlock/token"
+)
+
+// CheckToken says whom a token speaks of, or why it is not believed. It is a local
+// activity: it reads no network and writes nothing.
+func (a *Activities) CheckToken(_ context.Context, in signals.Sealed) (signals.Believed, error) {
+	who, err := a.Trust.Check(in.Token, token.Expected{Tenant: in.Tenant, Address: in.Address, FirstRunID: in.FirstRunID,
+		Act: in.Act, Body: in.Said, ID: in.ID, At: time.UnixMicro(in.AtMicros).UTC()})
+	if err != nil {
+		return signals.Believed{Refused: clip(err.Error())}, nil
+	}
+	return signals.Believed{Principal: who}, nil
+}
