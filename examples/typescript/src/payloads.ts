@@ -6,6 +6,7 @@ export interface Amend {
   id: string;
   principal: Principal;
   reason?: string;
+  token?: string;
   trace_id?: string;
 }
 
@@ -14,6 +15,7 @@ export interface Cancel {
   id: string;
   principal: Principal;
   reason?: string;
+  token?: string;
   trace_id?: string;
 }
 
@@ -60,6 +62,7 @@ export interface Message {
   id: string;
   principal: Principal;
   text: string;
+  token?: string;
   trace_id?: string;
 }
 
@@ -79,6 +82,7 @@ export interface Pause {
   id: string;
   principal: Principal;
   reason?: string;
+  token?: string;
   trace_id?: string;
 }
 
@@ -110,6 +114,7 @@ export interface Resume {
   id: string;
   principal: Principal;
   reason?: string;
+  token?: string;
   trace_id?: string;
 }
 
@@ -122,10 +127,42 @@ export interface Start {
   key: string;
   message?: Message | null;
   principal: Principal;
+  repair?: {
+    address: string;
+    first_run_id: string;
+    id: string;
+    ordinals?: Record<string, number>;
+    reason: string;
+    scope: string;
+    state?: unknown;
+    steps: {
+      args: unknown;
+      compensation: string;
+      effect: string;
+      id: string;
+      key: string;
+      ordinal?: number;
+      result: unknown;
+      seq: number;
+      tool: string;
+      turn?: number;
+    }[] | null;
+    turn: number;
+  } | null;
   tenant: string;
   trace_id?: string;
   user?: string;
   version?: number;
+}
+
+/** Payload of the signal and of the update named undo: asks that steps which happened be undone, one after the other, the last first. */
+export interface Undo {
+  id: string;
+  principal: Principal;
+  reason: string;
+  steps: string[] | null;
+  token?: string;
+  trace_id?: string;
 }
 
 /** Payload of the signal and of the update named verdict: a person's decision about one gate as it was shown. verdict is approve or reject, and a reject needs a reason; of a step in doubt it is happened, with a result, or did_not_happen, each with the reason. */
@@ -137,6 +174,7 @@ export interface Verdict {
   principal: Principal;
   reason?: string;
   result?: unknown;
+  token?: string;
   trace_id?: string;
   verdict: string;
 }
