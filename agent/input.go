@@ -129,6 +129,22 @@ type UndoSteps struct {
 	Reason    string
 }
 
+// LiftRuling ends a ruling.
+type LiftRuling struct {
+	ID        string
+	Ruling    string
+	Principal Principal
+	Reason    string
+}
+
+// ConfirmRuling makes a draft of the model's a ruling.
+type ConfirmRuling struct {
+	ID        string
+	Ruling    string
+	Principal Principal
+	Reason    string
+}
+
 // SnapshotLoaded says that a new Temporal run goes on with the run.
 type SnapshotLoaded struct {
 	Rules int
@@ -155,6 +171,8 @@ func (AmendRun) input()       {}
 func (PauseRun) input()       {}
 func (ResumeRun) input()      {}
 func (UndoSteps) input()      {}
+func (LiftRuling) input()     {}
+func (ConfirmRuling) input()  {}
 func (SnapshotLoaded) input() {}
 func (Malformed) input()      {}
 
@@ -203,12 +221,13 @@ type RunStep struct{ Task Task }
 // CancelStep lets go of a running ReadOnly step; it comes back as StepStopped.
 type CancelStep struct{ Step string }
 
-// OpenGate sets the gate's timer, and asks whether the effect of its step
+// OpenGate sets the gate's timers, and asks whether the effect of its step
 // stands already (Lookup nil: nothing to ask).
 type OpenGate struct {
-	Gate      string
-	ExpiresAt *time.Time
-	Lookup    *Task
+	Gate        string
+	ExpiresAt   *time.Time
+	EscalatesAt *time.Time
+	Lookup      *Task
 }
 
 // Resolve settles an effect as a person found out, in the ledger.
@@ -219,7 +238,7 @@ type Resolve struct {
 	By, How string // who found it out, and in their words how
 }
 
-// CloseGate stops the gate's timer.
+// CloseGate stops the gate's timers.
 type CloseGate struct{ Gate string }
 
 // Record appends the pending events now: somebody waits to see them, and no

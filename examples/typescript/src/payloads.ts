@@ -17,6 +17,15 @@ export interface Cancel {
   trace_id?: string;
 }
 
+/** Payload of the signal and of the update named confirm_ruling: makes the draft of a ruling, which the model proposed, binding. */
+export interface Confirm_ruling {
+  id: string;
+  principal: Principal;
+  reason?: string;
+  ruling: string;
+  trace_id?: string;
+}
+
 /** The result of a run's workflow. */
 export interface End {
   phase: string;
@@ -26,19 +35,36 @@ export interface End {
 }
 
 export interface Gate {
+  approvals?: {
+    at: string;
+    by: Principal;
+    reason?: string;
+    verified: boolean;
+  }[] | null;
   args: unknown;
+  askers?: string[] | null;
   by?: Principal | null;
   closed_at?: string | null;
   digest: string;
+  distinct?: boolean;
+  escalation?: {
+    at: string;
+    done?: boolean;
+    roles: string[] | null;
+  } | null;
   expires_at?: string | null;
   id: string;
   kind: string;
   opened_at: string;
   policy?: string;
+  quorum?: number;
   reads?: string[] | null;
   reason?: string;
+  replaces?: string;
+  risk?: string;
   roles?: string[] | null;
   rulings?: string[] | null;
+  schema?: unknown;
   shown?: Record<string, unknown>;
   status: string;
   step?: string;
@@ -53,6 +79,15 @@ export interface GateOutcome {
   by?: string;
   id: string;
   status: string;
+}
+
+/** Payload of the signal and of the update named lift_ruling: ends a reviewer's remembered refusal, or drops the draft of one. */
+export interface Lift_ruling {
+  id: string;
+  principal: Principal;
+  reason: string;
+  ruling: string;
+  trace_id?: string;
 }
 
 /** Payload of the signal and of the update named message: what the user says. */
@@ -122,15 +157,51 @@ export interface Start {
   key: string;
   message?: Message | null;
   principal: Principal;
+  repair?: {
+    address: string;
+    first_run_id: string;
+    id: string;
+    ordinals?: Record<string, number>;
+    reason: string;
+    scope: string;
+    state?: unknown;
+    steps: {
+      args: unknown;
+      compensation: string;
+      effect: string;
+      id: string;
+      key: string;
+      ordinal?: number;
+      result: unknown;
+      seq: number;
+      tool: string;
+      turn?: number;
+    }[] | null;
+    turn: number;
+  } | null;
   tenant: string;
   trace_id?: string;
   user?: string;
   version?: number;
 }
 
-/** Payload of the signal and of the update named verdict: a person's decision about one gate as it was shown. verdict is approve or reject, and a reject needs a reason; of a step in doubt it is happened, with a result, or did_not_happen, each with the reason. */
+/** Payload of the signal and of the update named undo: asks that steps which happened be undone, one after the other, the last first. */
+export interface Undo {
+  id: string;
+  principal: Principal;
+  reason: string;
+  steps: string[] | null;
+  trace_id?: string;
+}
+
+/** Payload of the signal and of the update named verdict: a person's decision about one gate as it was shown. verdict is approve, reject, return or edit, the last three with a reason, and an edit with the new arguments, whole; of a question it is answer, with the answer; of a step in doubt it is happened, with a result, or did_not_happen, each with the reason. */
 export interface Verdict {
   again?: boolean;
+  answer?: {
+    confirm?: boolean | null;
+    fields?: unknown;
+  } | null;
+  args?: unknown;
   digest: string;
   gate: string;
   id: string;
