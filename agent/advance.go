@@ -121,6 +121,9 @@ func (m *Machine) triedSince(args JSON) bool {
 			continue
 		}
 		s := m.run.step(g.ID)
+		if s != nil && m.run.Rules >= 2 && m.run.changedSince(g.Reads, s.Seq) {
+			return false
+		}
 		return s != nil && s.Seq > m.run.PhaseSeq && g.Status != GateVoid && !m.run.lifted(g.ID) && digest(g.Shown) == digest(m.values(g.Reads))
 	}
 	return false

@@ -56,6 +56,17 @@ func (r *Run) ruling(id string) *Ruling {
 	return nil
 }
 
+func (r *Run) rule(e Event, u Ruling) {
+	u.Seq = e.Seq
+	r.Rulings = append(r.Rulings, u)
+}
+
+// changedSince reports whether a field has changed after an event: for good, the
+// old value coming back or not.
+func (r *Run) changedSince(fields []string, seq int64) bool {
+	return slices.ContainsFunc(fields, func(f string) bool { return r.Provenance[f].Rev > seq })
+}
+
 func (r *Run) lifted(id string) bool {
 	u := r.ruling(id)
 	return u != nil && u.Lifted != nil

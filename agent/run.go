@@ -187,6 +187,7 @@ type Ruling struct {
 	Reason string    `json:"reason"`
 	By     Principal `json:"by"`
 	At     time.Time `json:"at"`
+	Seq    int64     `json:"seq,omitempty"` // of the event that made it; 0 where an older run does not say
 	Draft  bool      `json:"draft,omitempty"`
 	Lifted *Lift     `json:"lifted,omitempty"`
 }
