@@ -40,6 +40,7 @@ func TestRuling_EndsWhenFieldsChange(t *testing.T) {
 	require.Len(t, tr.gate("5.1").Rulings, 1)
 	// Setting the same value is no change.
 	tr.by(teller("ann"), "5.1", reject("still none"))
+	tr.message("the same again is a budget's matter")
 	tr.step(agent.AmendRun{ID: "c", Principal: agent.Principal{Subject: "desk"}, Fields: agent.JSON(`{"order_id":"7"}`)})
 	tr.model(`pay ` + payArgs(500))
 	require.Contains(t, tr.answer("c6_1").Text, "ann rejected this (still none)")
