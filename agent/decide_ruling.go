@@ -14,15 +14,7 @@ const maxDrafts = 10
 const maxDraftArgs = 600
 
 // binds reports whether a ruling refuses its call now.
-func (m *Machine) binds(u Ruling) bool { return !u.Draft && u.Lifted == nil && m.rests(u) }
-
-// rests reports whether what a ruling rests on has stayed.
-func (m *Machine) rests(u Ruling) bool {
-	if m.run.Rules >= 2 && u.Seq > 0 && m.run.changedSince(u.Reads, u.Seq) {
-		return false
-	}
-	return u.Values == digest(m.values(u.Reads))
-}
+func (m *Machine) binds(u Ruling) bool { return m.run.RulingStatus(u) == RulingBinds }
 
 type ruleOutArgs struct {
 	Tool   string `json:"tool"`
@@ -189,7 +181,7 @@ func (m *Machine) confirmRuling(in ConfirmRuling) Receipt {
 		return refused(CodeConflict, "ruling %s is no draft: it was made by %s", u.ID, u.By.Subject)
 	case u.Lifted != nil:
 		return refused(CodeConflict, "draft %s was dropped by %s", u.ID, u.Lifted.By.Subject)
-	case !m.rests(u):
+	case !m.run.rests(u):
 		return refused(CodeConflict, "%s changed since %s was drafted: it would bind nothing", strings.Join(u.Reads, " or "), u.ID)
 	}
 	e := m.emit(EventRulingConfirmed, "", RulingConfirmedData{ID: in.ID, Ruling: u.ID, Principal: in.Principal, Reason: clean(in.Reason), Body: body})

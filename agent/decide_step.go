@@ -191,8 +191,10 @@ func (m *Machine) approvedByEditor(g *Gate, a *Approval) bool {
 }
 
 // values are the present values of fields, null where one was never set.
-func (m *Machine) values(fields []string) map[string]JSON {
-	state := object(m.run.State)
+func (m *Machine) values(fields []string) map[string]JSON { return m.run.values(fields) }
+
+func (r *Run) values(fields []string) map[string]JSON {
+	state := object(r.State)
 	out := map[string]JSON{}
 	for _, f := range fields {
 		out[f] = encodeValue(state[f])

@@ -36,7 +36,7 @@ import (
 //	policy-changed-while-pending          TestGate_PolicyChanged, TestGate_PolicyChangedByADeploy (workflows)
 //	two-gates-answered-in-reverse         TestVerdicts_Void (workflows)
 //	sibling-runs-while-gate-waits         TestGate_SiblingRuns, and in package workflows
-//	worker-killed-between-verdict-and-start  TestCrash_BetweenVerdictAndStart (workflows)
+//	worker-killed-between-verdict-and-start  TestCrash_Refund, "before refund.issue_refund" (workflows)
 //	number-and-nested-types-survive-edit  TestEdit_KeepsEveryType
 
 // bankPolicy is what the bank's gates ask for.
