@@ -31,6 +31,7 @@ func (m *Machine) once() {
 		return
 	}
 	m.expireGates()
+	m.escalateGates()
 	if r.Status == RunPaused {
 		return
 	}
@@ -120,7 +121,10 @@ func (m *Machine) triedSince(args JSON) bool {
 			continue
 		}
 		s := m.run.step(g.ID)
-		return s != nil && s.Seq > m.run.PhaseSeq && g.Status != GateVoid && digest(g.Shown) == digest(m.values(g.Reads))
+		if s != nil && m.run.Rules >= 2 && m.run.changedSince(g.Reads, s.Seq) {
+			return false
+		}
+		return s != nil && s.Seq > m.run.PhaseSeq && g.Status != GateVoid && !m.run.lifted(g.ID) && digest(g.Shown) == digest(m.values(g.Reads))
 	}
 	return false
 }
@@ -134,7 +138,7 @@ func (m *Machine) final() bool {
 		if s.Status.Open() && s.Kind != KindAsk {
 			return false
 		}
-		if s.By == ByEnter && s.Seq > r.PhaseSeq && s.Status != StepDone {
+		if s.By == ByEnter && s.Seq > r.PhaseSeq && s.Status != StepDone && !r.replaced(s.ID) {
 			failed = append(failed, fmt.Sprintf("%s %s: %s", s.ID, s.Tool, s.Status))
 		}
 	}
@@ -245,7 +249,7 @@ func (m *Machine) oldRulings() []string {
 	}
 	var free, bound []string
 	for _, u := range m.run.Rulings {
-		if u.Values != digest(m.values(u.Reads)) {
+		if !m.binds(u) {
 			free = append(free, u.ID)
 		} else {
 			bound = append(bound, u.ID)

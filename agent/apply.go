@@ -61,7 +61,12 @@ var appliers = map[EventType]func(*Run, Event){
 	EventGateOpened:      on(func(r *Run, e Event, d GateOpenedData) { r.openGate(e, d.Gate) }),
 	EventGateClosed:      on(applyGateClosed),
 	EventVerdict:         on(applyVerdict),
-	EventRulingMade:      on(func(r *Run, _ Event, d RulingMadeData) { r.Rulings = append(r.Rulings, d.Ruling) }),
+	EventGateCounted:     on(applyGateCounted),
+	EventGateEscalated:   on(applyGateEscalated),
+	EventRulingDrafted:   on(func(r *Run, e Event, d RulingDraftedData) { r.rule(e, d.Ruling) }),
+	EventRulingConfirmed: on(applyRulingConfirmed),
+	EventRulingLifted:    on(applyRulingLifted),
+	EventRulingMade:      on(func(r *Run, e Event, d RulingMadeData) { r.rule(e, d.Ruling) }),
 	EventCancelRequested: on(applyCancel),
 	EventTrimmed:         on(applyTrimmed),
 	EventPaused:          on(applyPaused),
@@ -199,7 +204,11 @@ func (r *Run) waitingText(id string) string {
 	if g.Kind == KindAsk {
 		return "asked; the user's next message is the answer"
 	}
-	text := fmt.Sprintf("waits at gate %s for a person with role %s", g.ID, joinOr(g.Roles))
+	who := "a person"
+	if g.needs() > 1 {
+		who = fmt.Sprintf("%d different persons", g.needs())
+	}
+	text := fmt.Sprintf("waits at gate %s for %s with role %s", g.ID, who, joinOr(g.Roles))
 	if g.ExpiresAt != nil {
 		text += " until " + stamp(*g.ExpiresAt)
 	}

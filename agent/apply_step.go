@@ -7,7 +7,8 @@ import (
 
 func applyStepStarted(r *Run, e Event, d StepStartedData) {
 	s := Step{ID: e.Step, Kind: d.Kind, Tool: d.Tool, Args: d.Args, By: d.By, Status: d.Status, Reason: d.Reason,
-		Turn: e.Turn, Seq: e.Seq, Key: d.Key, Effect: d.Effect, Ordinal: d.Ordinal, Compensation: d.Compensation, Undoes: d.Undoes}
+		Turn: e.Turn, Seq: e.Seq, Key: d.Key, Effect: d.Effect, Ordinal: d.Ordinal, Compensation: d.Compensation, Undoes: d.Undoes,
+		Replaces: d.Replaces, EditedBy: d.EditedBy}
 	if d.Status == StepRunning {
 		s.RunAt = e.At
 	}
@@ -20,7 +21,7 @@ func applyStepStarted(r *Run, e Event, d StepStartedData) {
 		r.undoBegan(e, d)
 		return
 	}
-	if d.By == ByModel {
+	if d.By == ByModel && d.Call != "" {
 		r.Used.Refusals = 0
 		if p := r.lastTurn().Proposal; p != nil {
 			for i := range p.Calls {
@@ -109,7 +110,11 @@ func applyStepSettled(r *Run, e Event, d StepSettledData) {
 		return
 	}
 	if s.Kind == KindAsk && d.Status == StepDone {
-		return // the message that answers it speaks for itself
+		// A message that answers it speaks for itself.
+		if g := r.gate(s.ID); g != nil && g.Verdict == string(GiveAnswer) {
+			r.outcome(e, "", fmt.Sprintf("The question of step %s was %s.", s.ID, d.Reason))
+		}
+		return
 	}
 	text := fmt.Sprintf("Step %s, %s: %s", s.ID, s.Tool, d.Status)
 	if d.Status == StepInDoubt {

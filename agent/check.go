@@ -105,6 +105,10 @@ func (c *checker) gate(where string, g *gateDef) {
 	if g.expires < 0 {
 		c.report(where, "gate expires %s after it opens", g.expires)
 	}
+	if g.quorum < 0 || g.quorum > maxQuorum {
+		c.report(where, "gate has a quorum of %d; at most %d persons can be asked for", g.quorum, maxQuorum)
+	}
+	c.escalate(where, g)
 }
 
 // phases checks the graph: names, targets, reachability, a final phase.

@@ -17,11 +17,12 @@ const (
 	CallAsk        = "ask"
 	CallWithdraw   = "withdraw"
 	CallReadResult = "read_result"
+	CallRuleOut    = "rule_out"
 	CallFinish     = "finish"
 )
 
 // ControlCalls are all control calls: no tool may have one of these names.
-var ControlCalls = []string{CallSetFields, CallMove, CallConfirm, CallRecordFact, CallAsk, CallWithdraw, CallReadResult, CallFinish}
+var ControlCalls = []string{CallSetFields, CallMove, CallConfirm, CallRecordFact, CallAsk, CallWithdraw, CallReadResult, CallRuleOut, CallFinish}
 
 type setFieldsArgs struct {
 	Fields map[string]JSON `json:"fields"`
@@ -57,7 +58,7 @@ type finishArgs struct {
 var controlSchemas = func() map[reflect.Type]*schema {
 	out := map[reflect.Type]*schema{}
 	for _, t := range []reflect.Type{reflect.TypeFor[setFieldsArgs](), reflect.TypeFor[moveArgs](), reflect.TypeFor[confirmArgs](),
-		reflect.TypeFor[factArgs](), reflect.TypeFor[askArgs](), reflect.TypeFor[withdrawArgs](), reflect.TypeFor[readArgs](), reflect.TypeFor[finishArgs]()} {
+		reflect.TypeFor[factArgs](), reflect.TypeFor[askArgs](), reflect.TypeFor[withdrawArgs](), reflect.TypeFor[readArgs](), reflect.TypeFor[finishArgs](), reflect.TypeFor[ruleOutArgs]()} {
 		s, err := schemaOf(t)
 		if err != nil {
 			panic(err)
@@ -107,6 +108,7 @@ func init() {
 		CallAsk:        (*Machine).askCall,
 		CallWithdraw:   control(withdraw),
 		CallReadResult: (*Machine).readCall,
+		CallRuleOut:    (*Machine).ruleOut,
 		CallFinish:     control(func(*Machine, finishArgs) (string, error) { return "", errNotFinal }),
 	}
 }
@@ -297,7 +299,8 @@ func (m *Machine) movesByModel() []string {
 	return out
 }
 
-// askCall shows values to the run's user; the next message is the answer.
+// askCall shows values to the run's user; the next message is the answer, or the
+// verdict answer, which may set those of the named fields that the user may set.
 func (m *Machine) askCall(c ProposedCall) {
 	a, err := controlArgs[askArgs](c)
 	if err == nil && strings.TrimSpace(a.Question) == "" {
@@ -311,7 +314,7 @@ func (m *Machine) askCall(c ProposedCall) {
 			err = Errorf(CodeInvalid, "there is no field %s", name)
 		case f.Sensitive:
 			err = Errorf(CodeDenied, "%s is sensitive and is not shown", name)
-		case sameValue(object(m.run.State)[name], object(m.def.zero)[name]):
+		case m.unset(name) && !(m.run.Rules >= 2 && f.Settable("user")):
 			err = Errorf(CodeInvalid, "%s has no value that could be shown", name)
 		}
 	}
@@ -324,10 +327,23 @@ func (m *Machine) askCall(c ProposedCall) {
 	args := mustEncode(a)
 	id := m.run.nextID()
 	m.emit(EventStepStarted, id, StepStartedData{Kind: KindAsk, Tool: CallAsk, Args: args, By: ByModel, Call: c.ID, Status: StepWaiting})
-	g := Gate{ID: id, Kind: KindAsk, Tool: CallAsk, Args: args, Title: clip(a.Question, reasonLimit), Reads: a.Fields, OpenedAt: m.at, Status: GateOpen}
-	g.Shown = m.values(a.Fields)
+	g := Gate{ID: id, Kind: KindAsk, Tool: CallAsk, Args: args, Title: clip(a.Question, reasonLimit), OpenedAt: m.at, Status: GateOpen}
+	for _, name := range a.Fields {
+		if !m.unset(name) {
+			g.Reads = append(g.Reads, name)
+		}
+	}
+	if m.run.Rules >= 2 {
+		g.Schema = m.answerSchema(a.Fields)
+	}
+	g.Shown = m.values(g.Reads)
 	g.Digest = gateDigest(g)
 	m.emit(EventGateOpened, id, GateOpenedData{Gate: g})
+}
+
+// unset reports a field that holds nothing.
+func (m *Machine) unset(field string) bool {
+	return sameValue(object(m.run.State)[field], object(m.def.zero)[field])
 }
 
 // readCall lets the next context hold a part of a result that is not shown whole.

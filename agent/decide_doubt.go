@@ -49,15 +49,6 @@ func checkResolution(v Verdict) error {
 	return nil
 }
 
-// checkedResult is the result that a person gives for a step in doubt, in
-// canonical form, where it is one of the tool's.
-func (m *Machine) checkedResult(g *Gate, v Verdict) (JSON, error) {
-	if v.Verdict != Happened || g == nil || g.Kind != KindDoubt {
-		return v.Result, nil
-	}
-	return m.def.checkResult(g.Tool, v.Result, m.run.Limits.Result)
-}
-
 // CheckResult is a result that a person gives for a tool, in canonical form, where
 // it is one that the tool could have given.
 func (d *Definition) CheckResult(tool string, result JSON) (JSON, error) {
@@ -105,13 +96,4 @@ func (m *Machine) resolve(v Verdict, g Gate, closed GateClosedData) {
 			m.commit(commitment{kind: KindTool, tool: again.Tool, args: again.Args, by: ByEnter, t: m.def.tools[again.Tool]})
 		}
 	}
-}
-
-// resolution is what tells a verdict on a step in doubt from another; nothing for
-// other verdicts, whose digests stay what they were.
-func (v Verdict) resolution() []any {
-	if !v.resolves() {
-		return nil
-	}
-	return []any{clean(string(v.Result)), v.Again}
 }

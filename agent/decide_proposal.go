@@ -128,7 +128,7 @@ func (m *Machine) call(c ProposedCall) {
 			Text: fmt.Sprintf("this happened already, as step %s; it was not done again", s.ID)})
 		return
 	}
-	if reason := m.forbids(t, args); reason != "" {
+	if reason := m.forbids(t, args, ""); reason != "" {
 		m.refuse(c, reason)
 		return
 	}

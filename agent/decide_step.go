@@ -129,6 +129,11 @@ type commitment struct {
 	t    *toolDef // nil for a move
 	// undoes is the step that it undoes; nil for all other calls.
 	undoes *Step
+	// replaces is the step in whose place it stands: one that a person edited, or
+	// whose policy has changed.
+	replaces string
+	editedBy string    // subject
+	approval *Approval // the editor's, of the arguments as edited
 }
 
 // nextID is the id of the next step: <turn>.<n>.
@@ -156,75 +161,40 @@ func (m *Machine) commit(c commitment) {
 		d.Key = m.run.key(c.tool, d.Effect)
 		d.Repeatable, d.Compensation = c.t.repeatable && c.undoes == nil, c.t.undo
 	}
+	d.Replaces, d.EditedBy = c.replaces, c.editedBy
 	policy, needed := m.needsGate(c.gate, c.args)
+	var g Gate
+	if needed {
+		g = m.newGate(id, c, policy)
+		needed = !m.approvedByEditor(&g, c.approval)
+	}
 	if needed {
 		d.Status = StepWaiting
 	}
 	m.emit(EventStepStarted, id, d)
 	if needed {
-		m.emit(EventGateOpened, id, GateOpenedData{Gate: m.newGate(id, c, policy)})
+		m.emit(EventGateOpened, id, GateOpenedData{Gate: g})
 	}
 }
 
-// needsGate evaluates a policy. It fails closed: code that panics opens the gate.
-func (m *Machine) needsGate(g *gateDef, args JSON) (policy string, needed bool) {
-	if g == nil {
-		return "", false
+// approvedByEditor counts an editor's approval, where the policy lets the editor
+// decide, and reports whether it is enough.
+func (m *Machine) approvedByEditor(g *Gate, a *Approval) bool {
+	if a == nil || m.mayNot(*g, a.By) != "" {
+		return false
 	}
-	if g.when == nil {
-		return g.says("every such call needs a person"), true
+	if g.needs() == 1 {
+		return true
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			policy, needed = "the policy could not be evaluated, so a person must decide", true
-		}
-	}()
-	return g.says("the agent's policy asks for a person here"), g.when(m.situation(), args)
-}
-
-// says is the policy in its author's words, where there are any.
-func (g *gateDef) says(otherwise string) string {
-	if g.policy != "" {
-		return clip(g.policy, 300)
-	}
-	return otherwise
-}
-
-func (m *Machine) newGate(id string, c commitment, policy string) Gate {
-	g := Gate{ID: id, Kind: c.kind, Tool: c.tool, Args: c.args, Policy: policy, Roles: c.gate.roles, Reads: c.gate.reads,
-		OpenedAt: m.at, Status: GateOpen, Title: m.title(c)}
-	g.Shown = m.values(g.Reads)
-	if c.gate.expires > 0 {
-		at := m.at.Add(c.gate.expires)
-		g.ExpiresAt = &at
-	}
-	for _, r := range m.run.Rulings {
-		if r.Tool == c.tool && r.Args == digest(c.args) {
-			g.Rulings = append(g.Rulings, fmt.Sprintf("%s rejected this on %s: %s", r.By.Subject, r.At.Format("2006-01-02 15:04"), r.Reason))
-		}
-	}
-	g.Digest = gateDigest(g)
-	return g
-}
-
-// gateDigest binds a verdict to what was shown: tool, arguments, policy and
-// the values of the Reads fields.
-func gateDigest(g Gate) string {
-	return digest([]any{g.ID, g.Tool, g.Args, g.Policy, g.Roles, g.Shown})
-}
-
-func (m *Machine) title(c commitment) (title string) {
-	title = c.tool // the arguments stand beside it; here they could leak a sensitive value to the model
-	if c.gate.title == nil {
-		return title
-	}
-	defer func() { _ = recover() }()
-	return clip(c.gate.title(m.situation(), c.args), 300)
+	g.Approvals = []Approval{*a}
+	return false
 }
 
 // values are the present values of fields, null where one was never set.
-func (m *Machine) values(fields []string) map[string]JSON {
-	state := object(m.run.State)
+func (m *Machine) values(fields []string) map[string]JSON { return m.run.values(fields) }
+
+func (r *Run) values(fields []string) map[string]JSON {
+	state := object(r.State)
 	out := map[string]JSON{}
 	for _, f := range fields {
 		out[f] = encodeValue(state[f])
@@ -253,7 +223,7 @@ func (m *Machine) enterCall(p *phaseDef, call Call) {
 		refuse(JSON("{}"), err.Error())
 		return
 	}
-	if reason := m.forbids(t, args); reason != "" {
+	if reason := m.forbids(t, args, ""); reason != "" {
 		refuse(args, reason)
 		return
 	}
@@ -265,14 +235,15 @@ func (m *Machine) enterCall(p *phaseDef, call Call) {
 const maxOrdinals = 1000
 
 // forbids says why a call with good arguments may not be made now: a binding
-// ruling, too much under way, or the same effect under way.
-func (m *Machine) forbids(t *toolDef, args JSON) string {
+// ruling, too much under way, or the same effect under way. instead is the step
+// whose place it would take.
+func (m *Machine) forbids(t *toolDef, args JSON, instead string) string {
 	if r := m.ruling(t.name, args); r != nil {
 		return fmt.Sprintf("%s rejected this (%s); it stays refused while %s unchanged", r.By.Subject, r.Reason, unchanged(r.Reads))
 	}
 	open, steps := len(args), 0
 	for _, s := range m.run.Steps {
-		if s.Status.Open() {
+		if s.Status.Open() && s.ID != instead {
 			open, steps = open+len(s.Args), steps+1
 		}
 	}
@@ -290,7 +261,7 @@ func (m *Machine) forbids(t *toolDef, args JSON) string {
 		return ""
 	}
 	for _, s := range m.run.Steps {
-		if s.Effect == effect && s.Status.Open() {
+		if s.Effect == effect && s.Status.Open() && s.ID != instead {
 			return fmt.Sprintf("the same call is step %s already, which is %s", s.ID, s.Status)
 		}
 		if s.Effect == effect && s.Status == StepDone && m.run.undoOf(s.ID) != nil {
@@ -317,7 +288,7 @@ func unchanged(reads []string) string {
 // ruling is the one that binds a call now, nil where none does.
 func (m *Machine) ruling(tool string, args JSON) *Ruling {
 	for i := range m.run.Rulings {
-		if r := &m.run.Rulings[i]; r.Tool == tool && r.Args == digest(args) && r.Values == digest(m.values(r.Reads)) {
+		if r := &m.run.Rulings[i]; r.Tool == tool && r.Args == digest(args) && m.binds(*r) {
 			return r
 		}
 	}

@@ -59,12 +59,16 @@ type Move[S any] struct {
 
 // MoveGate is the policy of a move; see [GateSpec].
 type MoveGate[S any] struct {
-	Policy  string
-	Roles   []string
-	Reads   []string
-	Expires time.Duration
-	When    func(Situation[S]) bool
-	Title   func(Situation[S]) string
+	Policy   string
+	Roles    []string
+	Reads    []string
+	Expires  time.Duration
+	Quorum   int
+	Distinct bool
+	Escalate Escalate
+	When     func(Situation[S]) bool
+	Title    func(Situation[S]) string
+	Risk     func(Situation[S]) string
 }
 
 // Definition is an agent, ready to run. It never changes after Define.
@@ -101,14 +105,6 @@ type moveDef struct {
 	auto    bool
 	when    func(situation) error
 	gate    *gateDef
-}
-
-type gateDef struct {
-	policy       string
-	roles, reads []string
-	expires      time.Duration
-	when         func(situation, JSON) bool
-	title        func(situation, JSON) string
 }
 
 type toolDef struct {
@@ -198,13 +194,7 @@ func erasePhase[S any](c *checker, p Phase[S]) *phaseDef {
 			move.when = func(u situation) error { return m.When(typed[S](u)) }
 		}
 		if g := m.Gate; g != nil {
-			move.gate = &gateDef{policy: g.Policy, roles: g.Roles, reads: g.Reads, expires: g.Expires}
-			if g.When != nil {
-				move.gate.when = func(u situation, _ JSON) bool { return g.When(typed[S](u)) }
-			}
-			if g.Title != nil {
-				move.gate.title = func(u situation, _ JSON) string { return g.Title(typed[S](u)) }
-			}
+			move.gate = eraseMoveGate(g)
 			c.gate(where+" move "+m.To, move.gate)
 		}
 		out.moves = append(out.moves, move)
@@ -257,14 +247,8 @@ func addTool[S any](c *checker, t Tool[S], where string) string {
 		}
 		return checkedState(s)
 	}
-	if g := spec.Gate; g != nil {
-		d.gate = &gateDef{policy: g.Policy, roles: g.Roles, reads: g.Reads, expires: g.Expires}
-		if g.When != nil {
-			d.gate.when = func(u situation, args JSON) bool { return g.When(typed[S](u), args) }
-		}
-		if g.Title != nil {
-			d.gate.title = func(u situation, args JSON) string { return g.Title(typed[S](u), args) }
-		}
+	if spec.Gate != nil {
+		d.gate = eraseGate(spec.Gate)
 	}
 	c.def.tools[spec.Name] = d
 	c.tool(where, d, spec.Result)

@@ -126,12 +126,21 @@ func (d *Definition) print() string {
 	type gate struct {
 		Roles, Reads []string
 		Expires      time.Duration
+		// Left out where they are not used, so that a definition without them keeps its
+		// fingerprint.
+		Quorum   int       `json:",omitempty"`
+		Distinct bool      `json:",omitempty"`
+		Escalate *Escalate `json:",omitempty"`
 	}
 	gateOf := func(g *gateDef) *gate {
 		if g == nil {
 			return nil
 		}
-		return &gate{g.roles, g.reads, g.expires}
+		out := &gate{Roles: g.roles, Reads: g.reads, Expires: g.expires, Quorum: g.quorum, Distinct: g.distinct}
+		if g.escalate.After > 0 {
+			out.Escalate = &g.escalate
+		}
+		return out
 	}
 	type tool struct {
 		Name, Effect      string

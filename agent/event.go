@@ -30,8 +30,13 @@ const (
 	EventStepSettled     EventType = "step_settled"   // any other definite end, or in_doubt
 	EventGateOpened      EventType = "gate_opened"
 	EventGateClosed      EventType = "gate_closed"
-	EventVerdict         EventType = "verdict" // as it arrived, with its judgement
+	EventGateCounted     EventType = "gate_counted"   // an approval, where one is not enough or is the last
+	EventGateEscalated   EventType = "gate_escalated" // more roles may decide
+	EventVerdict         EventType = "verdict"        // as it arrived, with its judgement
 	EventRulingMade      EventType = "ruling_made"
+	EventRulingDrafted   EventType = "ruling_drafted" // by the model: it binds nothing
+	EventRulingConfirmed EventType = "ruling_confirmed"
+	EventRulingLifted    EventType = "ruling_lifted"
 	EventCancelRequested EventType = "cancel_requested"
 	EventInputRefused    EventType = "input_refused" // a signal nobody can be answered for
 	EventTrimmed         EventType = "trimmed"

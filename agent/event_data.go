@@ -106,7 +106,9 @@ type StepStartedData struct {
 	Repeatable bool `json:"repeatable,omitempty"`
 	// Compensation is the tool that can undo it.
 	Compensation string `json:"compensation,omitempty"`
-	Undoes       string `json:"undoes,omitempty"` // the step that this one undoes
+	Undoes       string `json:"undoes,omitempty"`    // the step that this one undoes
+	Replaces     string `json:"replaces,omitempty"`  // the step in whose place it stands
+	EditedBy     string `json:"edited_by,omitempty"` // subject
 }
 
 // StepDoneData is the data of EventStepDone.
@@ -149,6 +151,18 @@ type GateClosedData struct {
 	Verified bool         `json:"verified,omitempty"`
 }
 
+// GateCountedData is the data of EventGateCounted.
+type GateCountedData struct {
+	Gate      string     `json:"gate"`
+	Approvals []Approval `json:"approvals"` // all so far
+}
+
+// GateEscalatedData is the data of EventGateEscalated.
+type GateEscalatedData struct {
+	Gate  string   `json:"gate"`
+	Roles []string `json:"roles"` // that may decide too
+}
+
 // VerdictData is the data of EventVerdict.
 type VerdictData struct {
 	Verdict   Verdict `json:"verdict"`
@@ -160,6 +174,21 @@ type VerdictData struct {
 // RulingMadeData is the data of EventRulingMade.
 type RulingMadeData struct {
 	Ruling Ruling `json:"ruling"`
+}
+
+// RulingDraftedData is the data of EventRulingDrafted.
+type RulingDraftedData struct {
+	Ruling Ruling `json:"ruling"`
+}
+
+// RulingConfirmedData is the data of EventRulingConfirmed, and of
+// EventRulingLifted.
+type RulingConfirmedData struct {
+	ID        string    `json:"id"`
+	Ruling    string    `json:"ruling"`
+	Principal Principal `json:"principal"`
+	Reason    string    `json:"reason,omitempty"`
+	Body      string    `json:"body"`
 }
 
 // CancelRequestedData is the data of EventCancelRequested.

@@ -1,6 +1,9 @@
 package agent
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Input is one thing that happens to a run. Time comes in with [Machine.Step].
 type Input interface{ input() }
@@ -129,6 +132,22 @@ type UndoSteps struct {
 	Reason    string
 }
 
+// LiftRuling ends a ruling.
+type LiftRuling struct {
+	ID        string
+	Ruling    string
+	Principal Principal
+	Reason    string
+}
+
+// ConfirmRuling makes a draft of the model's a ruling.
+type ConfirmRuling struct {
+	ID        string
+	Ruling    string
+	Principal Principal
+	Reason    string
+}
+
 // SnapshotLoaded says that a new Temporal run goes on with the run.
 type SnapshotLoaded struct {
 	Rules int
@@ -155,6 +174,8 @@ func (AmendRun) input()       {}
 func (PauseRun) input()       {}
 func (ResumeRun) input()      {}
 func (UndoSteps) input()      {}
+func (LiftRuling) input()     {}
+func (ConfirmRuling) input()  {}
 func (SnapshotLoaded) input() {}
 func (Malformed) input()      {}
 
@@ -182,8 +203,14 @@ func By(in Input, who Principal) Input {
 	case UndoSteps:
 		in.Principal = who
 		return in
+	case LiftRuling:
+		in.Principal = who
+		return in
+	case ConfirmRuling:
+		in.Principal = who
+		return in
 	}
-	return in
+	panic(fmt.Sprintf("agent: %T names nobody who sends it", in))
 }
 
 // Receipt answers the sender of an input.
@@ -231,12 +258,13 @@ type RunStep struct{ Task Task }
 // CancelStep lets go of a running ReadOnly step; it comes back as StepStopped.
 type CancelStep struct{ Step string }
 
-// OpenGate sets the gate's timer, and asks whether the effect of its step
+// OpenGate sets the gate's timers, and asks whether the effect of its step
 // stands already (Lookup nil: nothing to ask).
 type OpenGate struct {
-	Gate      string
-	ExpiresAt *time.Time
-	Lookup    *Task
+	Gate        string
+	ExpiresAt   *time.Time
+	EscalatesAt *time.Time
+	Lookup      *Task
 }
 
 // Resolve settles an effect as a person found out, in the ledger.
@@ -247,7 +275,7 @@ type Resolve struct {
 	By, How string // who found it out, and in their words how
 }
 
-// CloseGate stops the gate's timer.
+// CloseGate stops the gate's timers.
 type CloseGate struct{ Gate string }
 
 // Record appends the pending events now: somebody waits to see them, and no

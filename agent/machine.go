@@ -8,7 +8,7 @@ import (
 
 // Rules is the newest set of decisions that this machine knows. A run keeps
 // the rules it started with: a changed decision stands behind run.Rules >= N.
-const Rules = 1
+const Rules = 2
 
 // Machine drives one run: input in, events and commands out. It is pure and
 // not safe for concurrent use. Its decisions run the definition's code; a
@@ -98,6 +98,10 @@ func (m *Machine) decide(in Input) Receipt {
 		return m.resume(in)
 	case UndoSteps:
 		return m.undo(in)
+	case LiftRuling:
+		return m.liftRuling(in)
+	case ConfirmRuling:
+		return m.confirmRuling(in)
 	case SnapshotLoaded:
 		m.emit(EventSnapshotLoaded, "", SnapshotLoadedData(in))
 		m.reopen()
@@ -198,7 +202,8 @@ func (m *Machine) quick(tool string) bool {
 // react is what follows from an event, by the run alone: no user code.
 func (m *Machine) react(e Event) {
 	switch e.Type {
-	case EventStarted, EventReply, EventMessage, EventVerdict, EventPaused, EventResumed, EventAmended, EventUndoRequested, EventRulingMade, EventInputRefused:
+	case EventStarted, EventReply, EventMessage, EventVerdict, EventPaused, EventResumed, EventAmended, EventUndoRequested, EventInputRefused,
+		EventRulingMade, EventRulingDrafted, EventRulingConfirmed, EventRulingLifted, EventGateEscalated:
 		m.visible = true
 	case EventTurnStarted:
 		m.command(CallModel{View: m.view()})
@@ -248,12 +253,12 @@ func (m *Machine) startStep(e Event) {
 func (m *Machine) openGate(id string) {
 	g := m.run.gate(id)
 	s := m.run.step(g.StepID())
-	open := OpenGate{Gate: id, ExpiresAt: g.ExpiresAt}
+	open := OpenGate{Gate: id, ExpiresAt: g.ExpiresAt, EscalatesAt: g.escalatesAt()}
 	if s.Kind == KindTool && s.Key != "" {
 		t := m.task(s)
 		open.Lookup = &t
 	}
-	if open.ExpiresAt != nil || open.Lookup != nil {
+	if open.ExpiresAt != nil || open.EscalatesAt != nil || open.Lookup != nil {
 		m.command(open)
 	}
 }

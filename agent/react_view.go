@@ -15,7 +15,8 @@ func (m *Machine) view() View {
 		Earlier: r.Trimmed, Left: m.left()}
 	for _, g := range r.Gates {
 		if g.Status == GateOpen && g.Kind != KindDoubt {
-			v.Waiting = append(v.Waiting, ViewGate{ID: g.ID, Tool: g.Tool, Title: g.Title, Roles: g.Roles, ExpiresAt: g.ExpiresAt})
+			v.Waiting = append(v.Waiting, ViewGate{ID: g.ID, Tool: g.Tool, Title: g.Title, Roles: g.Roles, ExpiresAt: g.ExpiresAt,
+				Quorum: g.Quorum, Approved: len(g.Approvals), Replaces: g.Replaces})
 		}
 	}
 	for _, s := range r.Steps {
@@ -89,7 +90,7 @@ func (m *Machine) shownRulings() []ViewRuling {
 	for i := len(m.run.Rulings) - 1; i >= 0; i-- {
 		r := m.run.Rulings[i]
 		e := ViewRuling{Tool: r.Tool, Title: clip(r.Title, 200), Reason: clip(r.Reason, 400), Reads: r.Reads,
-			Binds: r.Values == digest(m.values(r.Reads))}
+			Binds: m.binds(r), Draft: r.Draft, Lifted: r.Lifted != nil}
 		if e.Binds {
 			binding = append(binding, e)
 		} else {

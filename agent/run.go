@@ -175,9 +175,10 @@ type Fact struct {
 }
 
 // Ruling is a reviewer's remembered refusal. It binds while the fields that
-// the refused gate read are unchanged.
+// the refused gate read are unchanged, and nobody has lifted it. A draft is one
+// that the model proposes: it binds nothing until a person confirms it.
 type Ruling struct {
-	ID     string    `json:"id"` // of the gate
+	ID     string    `json:"id"` // of the gate; of a draft, its own
 	Tool   string    `json:"tool"`
 	Title  string    `json:"title"`
 	Args   string    `json:"args"` // digest
@@ -185,6 +186,16 @@ type Ruling struct {
 	Values string    `json:"values"` // digest of the Reads fields
 	Reason string    `json:"reason"`
 	By     Principal `json:"by"`
+	At     time.Time `json:"at"`
+	Seq    int64     `json:"seq,omitempty"` // of the event that made it; 0 where an older run does not say
+	Draft  bool      `json:"draft,omitempty"`
+	Lifted *Lift     `json:"lifted,omitempty"`
+}
+
+// Lift is the end of a ruling by a person.
+type Lift struct {
+	By     Principal `json:"by"`
+	Reason string    `json:"reason"`
 	At     time.Time `json:"at"`
 }
 
@@ -300,6 +311,10 @@ type Step struct {
 	Compensation string `json:"compensation,omitempty"`
 	Undoes       string `json:"undoes,omitempty"`    // the step that this one undoes
 	UndoneBy     string `json:"undone_by,omitempty"` // the step that undid this one
+	// Replaces is the step in whose place this one stands: one that a person edited,
+	// or whose policy had changed when a person decided.
+	Replaces string `json:"replaces,omitempty"`
+	EditedBy string `json:"edited_by,omitempty"` // subject of who wrote its arguments
 }
 
 // StepSource says who made the call.

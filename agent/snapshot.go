@@ -51,8 +51,8 @@ func Restore(def *Definition, s Snapshot) (*Machine, error) {
 // reopen sets the timers of gates anew, since none outlives its Temporal run.
 func (m *Machine) reopen() {
 	for _, g := range m.run.Gates {
-		if g.Status == GateOpen && g.ExpiresAt != nil {
-			m.command(OpenGate{Gate: g.ID, ExpiresAt: g.ExpiresAt})
+		if g.Status == GateOpen && (g.ExpiresAt != nil || g.escalatesAt() != nil) {
+			m.command(OpenGate{Gate: g.ID, ExpiresAt: g.ExpiresAt, EscalatesAt: g.escalatesAt()})
 		}
 	}
 }
@@ -70,13 +70,16 @@ func (r *Run) size() int {
 		n += 400 + len(s.Args) + len(s.Result) + len(s.Reason)
 	}
 	for _, g := range r.Gates {
-		n += 600 + len(g.Args) + len(g.Title) + len(g.Policy) + len(g.Reason)
+		n += 600 + len(g.Args) + len(g.Title) + len(g.Policy) + len(g.Reason) + len(g.Risk) + len(g.Schema)
+		for _, a := range g.Approvals {
+			n += 200 + len(a.Reason)
+		}
 		for _, name := range sortedKeys(g.Shown) {
 			n += len(g.Shown[name]) + 20
 		}
 	}
 	for _, v := range r.Kept {
-		n += 300 + len(v.Reason)
+		n += 300 + len(v.Reason) + len(v.Args) + len(v.Result)
 	}
 	for _, f := range r.Facts {
 		n += len(f.Quote) + 40

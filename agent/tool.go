@@ -55,11 +55,27 @@ type GateSpec[S any] struct {
 	Roles   []string      // who may decide; at least one
 	Reads   []string      // fields that the decision rests on: a change voids the gate
 	Expires time.Duration // 0: never. Expiry never approves
+	// Quorum is how many different persons must approve; 0: one. One reject closes
+	// the gate all the same.
+	Quorum int
+	// Distinct is separation of duties: who asked may not decide. Those are the user
+	// whom the run serves, who started it, and whoever edited the arguments.
+	Distinct bool
+	Escalate Escalate
 	// When says whether this call needs a decision. nil: always. It fails
 	// closed: a panic or arguments that it cannot read open the gate.
 	When func(s Situation[S], args JSON) bool
 	// Title is the call in a line, for the reviewer.
 	Title func(s Situation[S], args JSON) string
+	// Risk says what is at stake, for the reviewer: a level or a few words.
+	Risk func(s Situation[S], args JSON) string
+}
+
+// Escalate lets more roles decide a gate that is still open After it opened. It
+// never decides by itself.
+type Escalate struct {
+	After time.Duration // 0: never
+	Roles []string
 }
 
 // Call is a call that code makes, on entering a phase.

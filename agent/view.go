@@ -40,7 +40,9 @@ type ViewRuling struct {
 	Title  string   `json:"title"`
 	Reason string   `json:"reason"`
 	Reads  []string `json:"reads,omitempty"`
-	Binds  bool     `json:"binds"` // the fields it read are unchanged
+	Binds  bool     `json:"binds"`            // the fields it read are unchanged
+	Draft  bool     `json:"draft,omitempty"`  // no person has confirmed it
+	Lifted bool     `json:"lifted,omitempty"` // by a person
 }
 
 // ViewGate is an open gate as the model is shown it.
@@ -50,6 +52,9 @@ type ViewGate struct {
 	Title     string     `json:"title"`
 	Roles     []string   `json:"roles,omitempty"`
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	Quorum    int        `json:"quorum,omitempty"`   // how many must approve, where that is more than one
+	Approved  int        `json:"approved,omitempty"` // how many have
+	Replaces  string     `json:"replaces,omitempty"` // the step in whose place it stands
 }
 
 // ViewTurn is a turn with the results of its steps.

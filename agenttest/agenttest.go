@@ -81,7 +81,7 @@ type Run struct {
 	open    *modelCall            // waits for an answer
 	asked   *llm.Request          // what the model was shown last
 	held    []*stepRun            // wait for Done or Fail, in order
-	timers  map[string]time.Time  // of open gates
+	timers  map[string]time.Time  // of open gates: their expiry, and their escalation
 	lookups []agent.Task          // to be carried by the next activity
 	blobs   map[string]agent.JSON // whole results, by ref
 }

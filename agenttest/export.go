@@ -92,7 +92,8 @@ func (x *journal) isCause(e agent.Event) bool {
 		x.repair = dataOf[agent.StartedData](e).Repair != nil
 		return true
 	case agent.EventMessage, agent.EventProposal, agent.EventCancelRequested, agent.EventInputRefused,
-		agent.EventAmended, agent.EventResumed, agent.EventSnapshotLoaded:
+		agent.EventAmended, agent.EventResumed, agent.EventSnapshotLoaded,
+		agent.EventRulingLifted, agent.EventRulingConfirmed:
 		return true
 	case agent.EventUndoRequested:
 		return !x.repair // whose start asks for it
@@ -166,11 +167,11 @@ func (x *journal) begins(i int) (cause int, ok bool) {
 	switch e.Type {
 	case agent.EventTurnCut: // a pause lets go of the model first
 		return i + 1, next(i+1).Type == agent.EventPaused && x.causes[i+1]
-	case agent.EventGateClosed:
+	case agent.EventGateClosed, agent.EventGateEscalated:
 		if after := next(i + 1); after.Type == agent.EventStepDone && after.Step == e.Step && dataOf[agent.StepDoneData](after).Stood {
 			return i + 1, true
 		}
-		// A verdict finds gates expired whose timers have not fired yet. Had an
+		// A verdict finds gates expired or escalated whose timers have not fired yet. Had an
 		// input come before it at this time, that one would have found them.
 		if i > 0 && x.events[i-1].At.Equal(e.At) {
 			return 0, false
@@ -179,7 +180,7 @@ func (x *journal) begins(i int) (cause int, ok bool) {
 			switch after := next(n); {
 			case after.Type == agent.EventVerdict:
 				return n, x.causes[n]
-			case after.Type != agent.EventGateClosed && after.Type != agent.EventStepSettled:
+			case after.Type != agent.EventGateClosed && after.Type != agent.EventStepSettled && after.Type != agent.EventGateEscalated:
 				return 0, false
 			}
 		}

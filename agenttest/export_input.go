@@ -40,7 +40,10 @@ func (x *journal) line(g group, e agent.Event) (l *lineOf, calls string, err err
 		l, err = settledLine(e)
 	case agent.EventVerdict:
 		v := dataOf[agent.VerdictData](e).Verdict
-		l = newLine("verdict", word(v.Gate), word(string(v.Verdict))).opt("reason", v.Reason).opt("result", string(v.Result)).opt("again", trueOr(v.Again)).opt("id", v.ID).who(v.Principal)
+		l = newLine("verdict", word(v.Gate), word(string(v.Verdict))).opt("reason", v.Reason).opt("args", string(v.Args)).opt("result", string(v.Result)).opt("again", trueOr(v.Again)).opt("id", v.ID).who(v.Principal)
+		if v.Answer != nil {
+			l.optJSON("answer", v.Answer)
+		}
 		if v.Digest != x.digests[v.Gate] {
 			l.opt("digest", v.Digest)
 		}
@@ -65,6 +68,10 @@ func (x *journal) steerLine(g group, e agent.Event) (*lineOf, error) {
 	case agent.EventCancelRequested:
 		d := dataOf[agent.CancelRequestedData](e)
 		return newLine("cancel").opt("reason", d.Reason).opt("id", d.ID).who(d.Principal), nil
+	case agent.EventRulingLifted, agent.EventRulingConfirmed:
+		d := dataOf[agent.RulingConfirmedData](e)
+		verb := map[agent.EventType]string{agent.EventRulingLifted: "lift_ruling", agent.EventRulingConfirmed: "confirm_ruling"}[e.Type]
+		return newLine(verb, word(d.Ruling)).opt("reason", d.Reason).opt("id", d.ID).who(d.Principal), nil
 	case agent.EventResumed:
 		d := dataOf[agent.ResumedData](e)
 		return newLine("resume").opt("reason", d.Reason).opt("id", d.ID).who(d.Principal), nil

@@ -58,6 +58,12 @@ var inputs = map[string]func(*player, words) (agent.Input, error){
 		}
 		return in, nil
 	},
+	"lift_ruling": func(p *player, w words) (agent.Input, error) {
+		return agent.LiftRuling{ID: p.id(w), Ruling: w.text(0), Principal: p.who(w, "reviewer"), Reason: w.optionOr("reason", "")}, nil
+	},
+	"confirm_ruling": func(p *player, w words) (agent.Input, error) {
+		return agent.ConfirmRuling{ID: p.id(w), Ruling: w.text(0), Principal: p.who(w, "reviewer"), Reason: w.optionOr("reason", "")}, nil
+	},
 	"malformed": func(_ *player, w words) (agent.Input, error) {
 		return agent.Malformed{Name: w.text(0), Reason: w.text(1)}, nil
 	},
@@ -148,7 +154,7 @@ func withCalls(in agent.Proposed, lines []string) (agent.Input, error) {
 func (p *player) verdictInput(w words) (agent.Input, error) {
 	v := agent.Verdict{ID: p.id(w), Gate: w.text(0), Verdict: agent.VerdictValue(w.text(1)), Reason: w.optionOr("reason", ""),
 		Principal: p.who(w, "reviewer"), Digest: w.optionOr("digest", ""), Verified: w.optionOr("verified", "") == "true",
-		Result: agent.JSON(w.optionOr("result", "")), Again: w.optionOr("again", "") == "true"}
+		Args: agent.JSON(w.optionOr("args", "")), Result: agent.JSON(w.optionOr("result", "")), Again: w.optionOr("again", "") == "true"}
 	for _, e := range p.run.events { // the run may hold the gate no more
 		if e.Type == agent.EventGateOpened && v.Digest == "" {
 			if g := dataOf[agent.GateOpenedData](e).Gate; g.ID == v.Gate {
@@ -156,5 +162,6 @@ func (p *player) verdictInput(w words) (agent.Input, error) {
 			}
 		}
 	}
-	return agent.VerdictGiven{Verdict: v}, nil
+	err := w.optionJSON("answer", &v.Answer)
+	return agent.VerdictGiven{Verdict: v}, err
 }

@@ -88,8 +88,12 @@ func (r *Run) launch(c agent.Command) {
 		if c.ExpiresAt != nil {
 			r.timers[c.Gate] = *c.ExpiresAt
 		}
+		if c.EscalatesAt != nil {
+			r.timers[c.Gate+" escalation"] = *c.EscalatesAt
+		}
 	case agent.CloseGate:
 		delete(r.timers, c.Gate)
+		delete(r.timers, c.Gate+" escalation")
 	case agent.Record:
 		standing, _ := r.ride()
 		r.carried(standing)

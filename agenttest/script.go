@@ -59,8 +59,10 @@ func init() {
 //	refused STEP "reason"           it did not happen and never will
 //	unknown STEP "reason"           nobody knows
 //	stopped STEP                    it was let go
-//	verdict GATE approve|reject     reason=, digest=; of a step in doubt happened|did_not_happen,
-//	                                reason=, result=, again=true
+//	verdict GATE approve|reject     reason=, digest=; return, edit with args={…}; of a question
+//	                                answer, answer={…}; of a step in doubt happened|did_not_happen,
+//	                                result=, again=true
+//	lift_ruling RULING              reason=; confirm_ruling of the model's draft
 //	amend {fields}                  reason=
 //	undo STEP...                    reason=
 //	pause, resume, cancel           reason=

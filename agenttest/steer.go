@@ -80,6 +80,42 @@ func (r *Run) Reject(gate, reason, subject string, roles ...string) agent.Receip
 	return r.Decide(agent.Verdict{Gate: gate, Verdict: agent.Reject, Reason: reason, Principal: agent.Principal{Subject: subject, Roles: roles}})
 }
 
+// Return gives a gate's call back with a note: it does not run, and nothing is
+// remembered against it.
+func (r *Run) Return(gate, note, subject string, roles ...string) agent.Receipt {
+	r.t.Helper()
+	return r.Decide(agent.Verdict{Gate: gate, Verdict: agent.Return, Reason: note, Principal: agent.Principal{Subject: subject, Roles: roles}})
+}
+
+// Edit puts a call of the same tool with other arguments into the place of the one
+// that a gate shows. args are those of the tool, or an [agent.JSON].
+func (r *Run) Edit(gate string, args any, reason, subject string, roles ...string) agent.Receipt {
+	r.t.Helper()
+	j, err := agent.Encode(args)
+	if err != nil {
+		r.t.Fatalf("agenttest: the arguments are no JSON that is accepted: %v", err)
+	}
+	return r.Decide(agent.Verdict{Gate: gate, Verdict: agent.Edit, Args: j, Reason: reason, Principal: agent.Principal{Subject: subject, Roles: roles}})
+}
+
+// Answers is the user's answer to a question of the run; see [agent.Answer].
+func (r *Run) Answers(gate string, a agent.Answer) agent.Receipt {
+	r.t.Helper()
+	return r.Decide(agent.Verdict{Gate: gate, Verdict: agent.GiveAnswer, Answer: &a, Principal: agent.Principal{Subject: r.Run().User}})
+}
+
+// LiftRuling ends a ruling, as a person with these roles.
+func (r *Run) LiftRuling(ruling, reason, subject string, roles ...string) agent.Receipt {
+	r.t.Helper()
+	return r.Input(agent.LiftRuling{ID: r.id(), Ruling: ruling, Reason: reason, Principal: agent.Principal{Subject: subject, Roles: roles}})
+}
+
+// ConfirmRuling makes a draft of the model's binding, as a person with these roles.
+func (r *Run) ConfirmRuling(ruling, subject string, roles ...string) agent.Receipt {
+	r.t.Helper()
+	return r.Input(agent.ConfirmRuling{ID: r.id(), Ruling: ruling, Principal: agent.Principal{Subject: subject, Roles: roles}})
+}
+
 // Decide is any verdict. Without an id it gets one, without a digest that of its
 // gate as it stands.
 func (r *Run) Decide(v agent.Verdict) agent.Receipt {

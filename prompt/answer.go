@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"interlock/agent"
@@ -92,7 +93,11 @@ func status(it agent.ViewItem, gate *agent.ViewGate) string {
 func waitsFor(g agent.ViewGate) string {
 	who := "for the user"
 	if len(g.Roles) > 0 {
-		who = "for a person with role " + inline(strings.Join(g.Roles, " or "))
+		who = "for a person with role "
+		if g.Quorum > 1 {
+			who = fmt.Sprintf("for %d different persons with role ", g.Quorum)
+		}
+		who += inline(strings.Join(g.Roles, " or "))
 	}
 	if g.ExpiresAt != nil {
 		who += " until " + stamp(*g.ExpiresAt)

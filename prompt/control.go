@@ -21,10 +21,11 @@ type control struct {
 var controls = []control{
 	{agent.CallSetFields, "Sets fields of the state. A field that only the user may set needs a quote from a user message that contains the value.",
 		func(in Input) bool { return len(settable(in.Fields)) > 0 }},
-	{agent.CallAsk, "Asks the user a question. The program shows the user the question with the present values of the fields that you name. This is the only way to have values shown that the user is to confirm.", nil},
+	{agent.CallAsk, "Asks the user a question. The program shows the user the question with the present values of the fields that you name; the user can set those of them that are the user's. This is the only way to have values shown that the user is to confirm.", nil},
 	{agent.CallConfirm, "Records the user's yes to values that the program has shown, with a quote from a user message that came after the showing.", nil},
 	{agent.CallRecordFact, "Keeps something that the user said, word for word.", nil},
 	{agent.CallWithdraw, "Takes back a call that waits at a gate.", nil},
+	{agent.CallRuleOut, "Proposes that a call be refused from now on, for example because the user said never to make it. It binds nothing until a person confirms it.", nil},
 	{agent.CallReadResult, "Reads a result that is not shown, or reads on in one that is shown in part.", nil},
 	{agent.CallMove, "Moves to another phase, if its condition holds.",
 		func(in Input) bool { return len(moves(in.Phase)) > 0 }},
@@ -76,6 +77,13 @@ var controlSchemas = map[string]func(in Input) agent.JSON{
 			"step":   words("the step whose result is to be read, such as 3.1"),
 			"offset": {"type": "integer", "minimum": 0, "description": "the byte to read from"},
 		}, "step", "offset").json()
+	},
+	agent.CallRuleOut: func(Input) agent.JSON {
+		return object(members{
+			"tool":   words("the tool, or move"),
+			"args":   {"type": "object", "description": "the exact arguments of the call that is to be refused"},
+			"reason": words("why, for the person who decides"),
+		}, "tool", "args", "reason").json()
 	},
 	agent.CallFinish: func(Input) agent.JSON {
 		return object(members{"text": words("your last words to the user")}, "text").json()

@@ -60,7 +60,7 @@ func TestNextTurnExtendsTheLast(t *testing.T) {
 // The tools stand before all messages, so what the view holds does not change
 // them: not what was shown, not what waits, not what can be read.
 func TestToolsDependOnTheDefinitionAndThePhase(t *testing.T) {
-	all := []string{"set_fields", "ask", "confirm", "record_fact", "withdraw", "read_result", "find_order", "move"}
+	all := []string{"set_fields", "ask", "confirm", "record_fact", "withdraw", "rule_out", "read_result", "find_order", "move"}
 	first := render(t, golden["first_turn"]()).Tools
 	for name, input := range golden {
 		in := input()

@@ -194,6 +194,12 @@ func rulingLines(rulings []agent.ViewRuling) []string {
 		l := inline(r.Tool) + ", " + quote(r.Title) + ", because " + quote(r.Reason)
 		reads := inline(strings.Join(r.Reads, ", "))
 		switch {
+		case r.Draft && r.Lifted:
+			l += " | your draft: a person has dropped it"
+		case r.Draft:
+			l += " | your draft: it binds nothing until a person confirms it"
+		case r.Lifted:
+			l += " | lifted by a person: a new call goes to a person, who sees this refusal"
 		case r.Binds && reads == "":
 			l += " | binds: the same call is refused"
 		case r.Binds:
@@ -209,9 +215,21 @@ func rulingLines(rulings []agent.ViewRuling) []string {
 func gateLines(gates []agent.ViewGate) []string {
 	var out []string
 	for _, g := range gates {
-		out = append(out, "step "+inline(g.ID)+", "+inline(g.Tool)+", "+quote(g.Title)+" | waits "+waitsFor(g))
+		out = append(out, "step "+inline(g.ID)+", "+inline(g.Tool)+", "+quote(g.Title)+" | waits "+waitsFor(g)+soFar(g))
 	}
 	return out
+}
+
+// soFar says how far a gate's decision has come.
+func soFar(g agent.ViewGate) string {
+	text := ""
+	if g.Approved > 0 {
+		text += fmt.Sprintf(", approved by %d so far", g.Approved)
+	}
+	if g.Replaces != "" {
+		text += " | in the place of " + stepName(g.Replaces)
+	}
+	return text
 }
 
 func leftWords(l agent.Left) string {

@@ -17,13 +17,15 @@ import (
 // Signals and updates have the same names and payloads: an update answers with
 // an [agent.Receipt], a signal does the same without an answer.
 const (
-	NameMessage = "message"
-	NameCancel  = "cancel"
-	NameVerdict = "verdict"
-	NameAmend   = "amend"
-	NamePause   = "pause"
-	NameResume  = "resume"
-	NameUndo    = "undo"
+	NameMessage       = "message"
+	NameCancel        = "cancel"
+	NameVerdict       = "verdict"
+	NameAmend         = "amend"
+	NamePause         = "pause"
+	NameResume        = "resume"
+	NameUndo          = "undo"
+	NameLiftRuling    = "lift_ruling"
+	NameConfirmRuling = "confirm_ruling"
 )
 
 // UpdateWait is an update only: it answers with [News] as soon as there is some,
@@ -94,8 +96,10 @@ type Verdict struct {
 	ID        string             `json:"id"`
 	Gate      string             `json:"gate"`
 	Digest    string             `json:"digest"`
-	Verdict   agent.VerdictValue `json:"verdict"` // approve or reject; of a step in doubt, happened or did_not_happen
+	Verdict   agent.VerdictValue `json:"verdict"` // approve, reject, return, edit; of a question answer; of a step in doubt happened, did_not_happen
 	Reason    string             `json:"reason,omitempty"`
+	Args      agent.JSON         `json:"args,omitempty"`   // edit: the new arguments, whole
+	Answer    *agent.Answer      `json:"answer,omitempty"` // answer: {"confirm": true}, {"fields": {...}} or both
 	Result    agent.JSON         `json:"result,omitempty"` // happened: as the tool would have answered
 	Again     bool               `json:"again,omitempty"`  // did_not_happen: run it again
 	Principal agent.Principal    `json:"principal"`
@@ -145,6 +149,27 @@ type Undo struct {
 	TraceID   string          `json:"trace_id,omitempty"`
 }
 
+// LiftRuling ends a ruling: the same call goes to a person again, who sees it. The
+// draft of one is dropped.
+type LiftRuling struct {
+	ID        string          `json:"id"`
+	Ruling    string          `json:"ruling"`
+	Principal agent.Principal `json:"principal"`
+	Token     string          `json:"token,omitempty"` // proves the principal; see package token
+	Reason    string          `json:"reason"` // the model is told
+	TraceID   string          `json:"trace_id,omitempty"`
+}
+
+// ConfirmRuling makes the draft of a ruling, which the model proposed, binding.
+type ConfirmRuling struct {
+	ID        string          `json:"id"`
+	Ruling    string          `json:"ruling"`
+	Principal agent.Principal `json:"principal"`
+	Token     string          `json:"token,omitempty"` // proves the principal; see package token
+	Reason    string          `json:"reason,omitempty"` // none: the model's
+	TraceID   string          `json:"trace_id,omitempty"`
+}
+
 // Wait asks for what is new after an event.
 type Wait struct {
 	AfterSeq int64 `json:"after_seq"`
@@ -186,15 +211,17 @@ type End struct {
 
 // Decoders of what comes from outside.
 var (
-	Starts   = agent.NewDecoder[Start]()
-	Messages = agent.NewDecoder[Message]()
-	Cancels  = agent.NewDecoder[Cancel]()
-	Verdicts = agent.NewDecoder[Verdict]()
-	Amends   = agent.NewDecoder[Amend]()
-	Pauses   = agent.NewDecoder[Pause]()
-	Resumes  = agent.NewDecoder[Resume]()
-	Undos    = agent.NewDecoder[Undo]()
-	Waits    = agent.NewDecoder[Wait]()
+	Starts         = agent.NewDecoder[Start]()
+	Messages       = agent.NewDecoder[Message]()
+	Cancels        = agent.NewDecoder[Cancel]()
+	Verdicts       = agent.NewDecoder[Verdict]()
+	Amends         = agent.NewDecoder[Amend]()
+	Pauses         = agent.NewDecoder[Pause]()
+	Resumes        = agent.NewDecoder[Resume]()
+	Undos          = agent.NewDecoder[Undo]()
+	LiftRulings    = agent.NewDecoder[LiftRuling]()
+	ConfirmRulings = agent.NewDecoder[ConfirmRuling]()
+	Waits          = agent.NewDecoder[Wait]()
 )
 
 // Address is a run's workflow id.

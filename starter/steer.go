@@ -56,7 +56,56 @@ func (s *Starter) Resume(ctx context.Context, address string, r signals.Resume) 
 // it decided, and how the gate stands. A verdict that decided nothing is
 // recorded and no error.
 func (s *Starter) Decide(ctx context.Context, address string, v signals.Verdict) (agent.Receipt, error) {
-	return s.update(ctx, address, input{signals.NameVerdict, v.ID, v.Principal, v, []any{v.Gate, v.Digest, v.Verdict, v.Reason}})
+	content, err := contentOf(v)
+	if err != nil {
+		return agent.Receipt{}, err
+	}
+	return s.update(ctx, address, input{signals.NameVerdict, v.ID, v.Principal, v, content})
+}
+
+// contentOf is what makes a verdict the same when it is sent again, its JSON as
+// the run gets it.
+func contentOf(v signals.Verdict) ([]any, error) {
+	out := agent.Verdict{Gate: v.Gate, Digest: v.Digest, Verdict: v.Verdict, Reason: v.Reason, Again: v.Again}
+	if v.Answer != nil {
+		answer := *v.Answer
+		out.Answer = &answer
+	}
+	var err error
+	as := func(j agent.JSON) agent.JSON {
+		if len(j) == 0 || err != nil {
+			return nil
+		}
+		var sent agent.JSON
+		if sent, err = agent.Encode(j); err != nil {
+			err = agent.Errorf(agent.CodeInvalid, "the verdict is no JSON that is accepted: %w", err)
+		}
+		return sent
+	}
+	out.Args, out.Result = as(v.Args), as(v.Result)
+	if out.Answer != nil {
+		out.Answer.Fields = as(v.Answer.Fields)
+	}
+	return out.Content(), err
+}
+
+// LiftRuling ends a ruling, or drops the draft of one: the same call goes to a
+// person again. It needs a role that may decide about the call, or an operator's.
+func (s *Starter) LiftRuling(ctx context.Context, address string, r signals.LiftRuling) (agent.Receipt, error) {
+	if err := agent.CheckLift(r.Ruling, r.Reason); err != nil {
+		return agent.Receipt{}, err
+	}
+	return s.update(ctx, address, input{signals.NameLiftRuling, r.ID, r.Principal, r, []any{r.Ruling, r.Reason}})
+}
+
+// ConfirmRuling makes the draft of a ruling, which the model proposed, binding. It
+// needs the same roles as [Starter.LiftRuling]; a draft whose fields have changed
+// is CodeConflict.
+func (s *Starter) ConfirmRuling(ctx context.Context, address string, r signals.ConfirmRuling) (agent.Receipt, error) {
+	if err := agent.CheckConfirm(r.Ruling); err != nil {
+		return agent.Receipt{}, err
+	}
+	return s.update(ctx, address, input{signals.NameConfirmRuling, r.ID, r.Principal, r, []any{r.Ruling, r.Reason}})
 }
 
 // maxMessage refuses at once what no run takes; a run's own limit may be lower.

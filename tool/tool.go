@@ -56,12 +56,16 @@ type Tool[S, A, R any] struct {
 
 // Gate is a tool's policy with its arguments decoded; see [agent.GateSpec].
 type Gate[S, A any] struct {
-	Policy  string
-	Roles   []string
-	Reads   []string
-	Expires time.Duration
-	When    func(agent.Situation[S], A) bool
-	Title   func(agent.Situation[S], A) string
+	Policy   string
+	Roles    []string
+	Reads    []string
+	Expires  time.Duration
+	Quorum   int
+	Distinct bool
+	Escalate agent.Escalate
+	When     func(agent.Situation[S], A) bool
+	Title    func(agent.Situation[S], A) string
+	Risk     func(agent.Situation[S], A) string
 }
 
 // ReadOnly makes a tool without a side effect: after a crash it runs again.
@@ -117,24 +121,30 @@ func (t *Tool[S, A, R]) Doc(text string) *Tool[S, A, R] {
 
 // Gate lets a person decide before the tool runs.
 func (t *Tool[S, A, R]) Gate(g Gate[S, A]) *Tool[S, A, R] {
-	spec := &agent.GateSpec[S]{Policy: g.Policy, Roles: g.Roles, Reads: g.Reads, Expires: g.Expires}
+	spec := &agent.GateSpec[S]{Policy: g.Policy, Roles: g.Roles, Reads: g.Reads, Expires: g.Expires,
+		Quorum: g.Quorum, Distinct: g.Distinct, Escalate: g.Escalate, Title: texts(g.Title), Risk: texts(g.Risk)}
 	if g.When != nil {
 		spec.When = func(s agent.Situation[S], args agent.JSON) bool {
 			a, err := decode[A](args)
 			return err != nil || g.When(s, a)
 		}
 	}
-	if g.Title != nil {
-		spec.Title = func(s agent.Situation[S], args agent.JSON) string {
-			a, err := decode[A](args)
-			if err != nil {
-				return ""
-			}
-			return g.Title(s, a)
-		}
-	}
 	t.spec.Gate = spec
 	return t
+}
+
+// texts gives a text about a call its arguments decoded.
+func texts[S, A any](f func(agent.Situation[S], A) string) func(agent.Situation[S], agent.JSON) string {
+	if f == nil {
+		return nil
+	}
+	return func(s agent.Situation[S], args agent.JSON) string {
+		a, err := decode[A](args)
+		if err != nil {
+			return ""
+		}
+		return f(s, a)
+	}
 }
 
 // Quick runs a ReadOnly tool inside the workflow's task: 500 ms at most, never

@@ -107,6 +107,8 @@ func (b *inbox) listen(ctx workflow.Context) {
 		listen(ctx, signals.NamePause, signals.Pauses, pauseInput),
 		listen(ctx, signals.NameResume, signals.Resumes, resumeInput),
 		listen(ctx, signals.NameUndo, signals.Undos, undoInput),
+		listen(ctx, signals.NameLiftRuling, signals.LiftRulings, liftInput),
+		listen(ctx, signals.NameConfirmRuling, signals.ConfirmRulings, confirmInput),
 	}
 }
 
@@ -131,7 +133,7 @@ func cancelInput(c signals.Cancel) (agent.Input, string) {
 }
 
 func verdictInput(v signals.Verdict) (agent.Input, string) {
-	return agent.VerdictGiven{Verdict: agent.Verdict{ID: v.ID, Gate: v.Gate, Digest: v.Digest, Verdict: v.Verdict, Reason: v.Reason, Result: v.Result, Again: v.Again,
+	return agent.VerdictGiven{Verdict: agent.Verdict{ID: v.ID, Gate: v.Gate, Digest: v.Digest, Verdict: v.Verdict, Reason: v.Reason, Args: v.Args, Answer: v.Answer, Result: v.Result, Again: v.Again,
 		Principal: unverified(v.Principal)}}, v.TraceID
 }
 
@@ -151,6 +153,14 @@ func undoInput(u signals.Undo) (agent.Input, string) {
 	return agent.UndoSteps{ID: u.ID, Principal: unverified(u.Principal), Steps: u.Steps, Reason: u.Reason}, u.TraceID
 }
 
+func liftInput(r signals.LiftRuling) (agent.Input, string) {
+	return agent.LiftRuling{ID: r.ID, Ruling: r.Ruling, Principal: unverified(r.Principal), Reason: r.Reason}, r.TraceID
+}
+
+func confirmInput(r signals.ConfirmRuling) (agent.Input, string) {
+	return agent.ConfirmRuling{ID: r.ID, Ruling: r.Ruling, Principal: unverified(r.Principal), Reason: r.Reason}, r.TraceID
+}
+
 // handle answers updates. A validator refuses what could never be accepted, so
 // that nothing of it is written to the history; it changes nothing.
 func (b *inbox) handle(ctx workflow.Context, l *loop) error {
@@ -165,6 +175,8 @@ func (b *inbox) handle(ctx workflow.Context, l *loop) error {
 		update(ctx, b, l, signals.NamePause, signals.Pauses, pauseInput, func(signals.Pause) error { return nil }),
 		update(ctx, b, l, signals.NameResume, signals.Resumes, resumeInput, func(signals.Resume) error { return nil }),
 		update(ctx, b, l, signals.NameUndo, signals.Undos, undoInput, func(u signals.Undo) error { return agent.CheckUndo(u.Steps, u.Reason) }),
+		update(ctx, b, l, signals.NameLiftRuling, signals.LiftRulings, liftInput, func(r signals.LiftRuling) error { return agent.CheckLift(r.Ruling, r.Reason) }),
+		update(ctx, b, l, signals.NameConfirmRuling, signals.ConfirmRulings, confirmInput, func(r signals.ConfirmRuling) error { return agent.CheckConfirm(r.Ruling) }),
 		workflow.SetUpdateHandlerWithOptions(ctx, signals.UpdateWait, l.wait, workflow.UpdateHandlerOptions{Validator: l.checkWait}),
 	)
 }

@@ -233,7 +233,7 @@ func TestVerdicts_AtTheSameTime(t *testing.T) {
 	w := newWorld(t, turns(scripted.Say("Done."), scripted.Say("Done.")),
 		lab{db: db, opening: []string{"1"}, gate: &tool.Gate[labState, text]{Roles: []string{"refunds"}}}.agent())
 	approved := 0
-	for range 20 {
+	for range 50 {
 		address := w.start(w.id("k"))
 		gate := lastGate(w.until(address, "gate", waiting("gate")))
 		people := []string{"ann", "bob"}
@@ -265,6 +265,13 @@ func TestVerdicts_AtTheSameTime(t *testing.T) {
 		w.until(address, "the end of it", waiting("user"))
 		require.Equal(t, approved, payments(t, db))
 		w.cancel(address, "")
+		w.finished(address, agent.RunCancelled)
+		var judged []string
+		for _, v := range recorded[agent.VerdictData](w, address, agent.EventVerdict) {
+			judged = append(judged, v.Verdict.Principal.Subject+" "+v.Judgement)
+		}
+		require.Equal(t, []string{people[won] + " valid", people[1-won] + " void"}, judged)
+		require.Len(t, recorded[agent.GateClosedData](w, address, agent.EventGateClosed), 1)
 	}
 }
 

@@ -47,6 +47,7 @@ type labState struct {
 	Name string `json:"name" set:"start"`
 	Note string `json:"note" set:"model"`
 	News string `json:"news,omitempty" set:"system"`
+	Port int64  `json:"port,omitempty" set:"user"`
 	Seen string `json:"seen" set:"tool"`
 	Sent string `json:"sent" set:"tool"`
 	Paid string `json:"paid" set:"tool"`

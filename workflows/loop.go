@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -128,9 +129,10 @@ func (l *loop) launch(ctx workflow.Context, c agent.Command) {
 	case agent.CancelStep:
 		l.stop("step " + c.Step)
 	case agent.OpenGate:
-		l.startTimer(ctx, c)
+		l.startTimers(ctx, c)
 	case agent.CloseGate:
 		l.stop("gate " + c.Gate)
+		l.stop("escalation " + c.Gate)
 	case agent.Resolve:
 		// Carried by the next activity.
 	case agent.Record:
@@ -163,15 +165,22 @@ func (l *loop) goes(ctx workflow.Context, key string, f func(ctx workflow.Contex
 	})
 }
 
-func (l *loop) startTimer(ctx workflow.Context, g agent.OpenGate) {
-	if g.ExpiresAt == nil {
+// startTimers sets a gate's timers. Two never fire for the same: the machine judges
+// by the clock.
+func (l *loop) startTimers(ctx workflow.Context, g agent.OpenGate) {
+	l.startTimer(ctx, "gate "+g.Gate, g.Gate, g.ExpiresAt, "expires")
+	l.startTimer(ctx, "escalation "+g.Gate, g.Gate, g.EscalatesAt, "is escalated")
+}
+
+func (l *loop) startTimer(ctx workflow.Context, key, gate string, at *time.Time, what string) {
+	if at == nil {
 		return
 	}
-	wait := g.ExpiresAt.Sub(workflow.Now(ctx))
-	l.goes(ctx, "gate "+g.Gate, func(ctx workflow.Context) {
-		timer := workflow.NewTimerWithOptions(ctx, wait, workflow.TimerOptions{Summary: "gate " + g.Gate + " expires"})
+	wait := at.Sub(workflow.Now(ctx))
+	l.goes(ctx, key, func(ctx workflow.Context) {
+		timer := workflow.NewTimerWithOptions(ctx, wait, workflow.TimerOptions{Summary: "gate " + gate + " " + what})
 		if timer.Get(ctx, nil) == nil {
-			l.inbox.push(agent.GateTimerFired{Gate: g.Gate}, "")
+			l.inbox.push(agent.GateTimerFired{Gate: gate}, "")
 		}
 	})
 }

@@ -90,6 +90,25 @@ var usageCases = []bad{
 	{"gate happened " + someRun + " 3.1-doubt --result {} --reason seen", exitUsage, "give the --digest"},
 	{"gate did-not-happen " + someRun + " 3.1-doubt --digest " + noDigest, exitUsage, "needs --reason: how you found out"},
 	{"gate did-not-happen " + someRun + " 3.1-doubt --again=maybe", exitUsage, "invalid argument"},
+	{"gate return " + someRun + " 3.1 --digest " + noDigest, exitUsage, "a return needs --reason"},
+	{"gate return " + someRun + " 3.1 --reason x", exitUsage, "give the --digest"},
+	{"gate return " + someRun, exitUsage, "accepts 2 arg(s)"},
+	{"gate edit " + someRun + " 3.1 --reason x --digest " + noDigest, exitUsage, "--args is no JSON that is accepted"},
+	{"gate edit " + someRun + " 3.1 --args {\"a\":1,\"a\":2} --reason x --digest " + noDigest, exitUsage, "--args is no JSON that is accepted"},
+	{"gate edit " + someRun + " 3.1 --args {} --digest " + noDigest, exitUsage, "an edit needs --reason"},
+	{"gate edit " + someRun + " 3.1 --args {} --reason x", exitUsage, "give the --digest"},
+	{"gate answer " + someRun, exitUsage, "requires at least 2 arg(s)"},
+	{"gate answer " + someRun + " 2.1 --digest " + noDigest, exitUsage, "say what you answer"},
+	{"gate answer " + someRun + " 2.1 --yes --no --digest " + noDigest, exitUsage, "not both"},
+	{"gate answer " + someRun + " 2.1 --yes", exitUsage, "give the --digest"},
+	{"gate answer " + someRun + " 2.1 --digest " + noDigest + " --fields []", exitUsage, "--fields"},
+	{"gate answer " + someRun + " 2.1 port --digest " + noDigest, exitUsage, "write FIELD=VALUE"},
+	{"ruling", exitUsage, "a command is missing: interlock ruling has list, lift"},
+	{"ruling list", exitUsage, "accepts 1 arg(s)"},
+	{"ruling list k", exitUsage, "no run's address"},
+	{"ruling lift " + someRun + " --reason x", exitUsage, "accepts 2 arg(s)"},
+	{"ruling lift " + someRun + " 3.1", exitUsage, "a lift needs --reason"},
+	{"ruling confirm " + someRun, exitUsage, "accepts 2 arg(s)"},
 	{"ledger", exitUsage, "a command is missing: interlock ledger has list, show"},
 	{"ledger list", exitUsage, "no tenant is named"},
 	{"ledger show k", exitUsage, "no tenant is named"},
@@ -139,6 +158,7 @@ func addressCases() (cases []bad) {
 func flagCases() (cases []bad) {
 	for _, command := range []string{"demo", "dev", "worker", "migrate", "version", "config show", "run start", "run get", "run list", "run watch", "run why", "run message",
 		"run amend", "run pause", "run resume", "run cancel", "run export", "gate list", "gate show", "gate approve", "gate reject", "gate happened", "gate did-not-happen",
+		"gate return", "gate edit", "gate answer", "ruling list", "ruling lift", "ruling confirm",
 		"ledger list", "ledger show", "ledger resolve", "ledger sweep", "hold", "hold list", "hold release"} {
 		cases = append(cases, bad{command + " --nope", exitUsage, "unknown flag: --nope"})
 		if command != "dev" && command != "worker" && command != "run export" {

@@ -30,8 +30,17 @@ func printGate(p *printer, g agent.Gate, run *agent.Run) {
 	default:
 		line("runs", g.Tool+" "+inline(g.Args.String()))
 	}
+	if g.Replaces != "" {
+		line("instead of", "step "+g.Replaces)
+	}
 	if g.Policy != "" {
 		line("because", inline(g.Policy))
+	}
+	if g.Risk != "" {
+		line("risk", inline(g.Risk))
+	}
+	if len(g.Askers) > 0 {
+		line("asked by", inline(strings.Join(g.Askers, ", ")))
 	}
 	label := "based on"
 	for _, field := range g.Reads {
@@ -41,13 +50,61 @@ func printGate(p *printer, g agent.Gate, run *agent.Run) {
 	for _, r := range g.Rulings {
 		line("earlier", inline(r))
 	}
-	line("may decide", inline(deciders(g)))
+	line("may decide", inline(deciders(g)+rules(g)))
+	for _, a := range g.Approvals {
+		line("approved", inline(fmt.Sprintf("by %s at %s%s", principal(&a.By, a.Verified), stamp(a.At), because(a.Reason))))
+	}
+	if e := g.Escalation; e != nil && !e.Done {
+		line("from", e.At.Format("2006-01-02 15:04:05 MST")+" also role "+strings.Join(e.Roles, " or "))
+	}
+	if names, _ := members(asked(g)); len(names) > 0 {
+		line("answer", "gate answer, which may set "+strings.Join(names, ", "))
+	}
 	if g.Kind == agent.KindDoubt {
 		line("answer", "gate happened, with the result, or gate did-not-happen, once you have found out")
 	}
 	if g.ExpiresAt != nil {
 		line("until", g.ExpiresAt.Format("2006-01-02 15:04:05 MST")+"; then it expires, which never approves")
 	}
+}
+
+// rules are what a verdict must fulfil beside the role.
+func rules(g agent.Gate) string {
+	text := ""
+	if g.Quorum > 1 {
+		text += fmt.Sprintf(", %d different persons", g.Quorum)
+	}
+	if g.Distinct {
+		text += ", none of those who asked"
+	}
+	return text
+}
+
+// approvals say how many have approved, of how many.
+func approvals(g agent.Gate) string {
+	if g.Quorum <= 1 {
+		return "-"
+	}
+	return fmt.Sprintf("%d of %d", len(g.Approvals), g.Quorum)
+}
+
+// askedBy is who asked first: who edited it, or whom the run serves.
+func askedBy(g agent.Gate) string {
+	if len(g.Askers) == 0 {
+		return "-"
+	}
+	return g.Askers[0]
+}
+
+// asked are the fields that an answer may set, with the schema of each.
+func asked(g agent.Gate) agent.JSON {
+	var schema struct {
+		Properties agent.JSON `json:"properties"`
+	}
+	if json.Unmarshal(g.Schema, &schema) != nil {
+		return nil
+	}
+	return schema.Properties
 }
 
 // origin says where a field's value comes from, and whether the customer has

@@ -19,6 +19,7 @@ func (a *app) gateCommand() *cobra.Command {
 A verdict names what was shown by its digest. If that changed meanwhile, the
 gate is void and the verdict decides nothing.`,
 		a.gateListCommand(), a.gateShowCommand(), a.gateApproveCommand(), a.gateRejectCommand(),
+		a.gateReturnCommand(), a.gateEditCommand(), a.gateAnswerCommand(),
 		a.gateHappenedCommand(), a.gateDidNotHappenCommand())
 	a.sessionFlags(cmd)
 	return cmd
@@ -87,14 +88,14 @@ func printGates(w io.Writer, lines []gateLine) error {
 		p.line("There are no such gates.")
 		return p.err
 	}
-	rows := [][]string{{"ADDRESS", "GATE", "STATUS", "AGE", "EXPIRES", "MAY DECIDE", "TOOL", "TITLE"}}
+	rows := [][]string{{"ADDRESS", "GATE", "STATUS", "AGE", "EXPIRES", "MAY DECIDE", "APPROVED", "ASKED BY", "TOOL", "TITLE"}}
 	for _, l := range lines {
 		g := l.Gate
 		expires := "-"
 		if g.ExpiresAt != nil && g.Status == agent.GateOpen {
 			expires = "in " + age(time.Now().Add(-time.Until(*g.ExpiresAt)))
 		}
-		rows = append(rows, []string{l.Address, g.ID, string(g.Status), age(g.OpenedAt), expires, inline(deciders(g)), g.Tool, inline(g.Title)})
+		rows = append(rows, []string{l.Address, g.ID, string(g.Status), age(g.OpenedAt), expires, inline(deciders(g)), approvals(g), inline(askedBy(g)), g.Tool, inline(g.Title)})
 	}
 	p.table(rows)
 	return p.err
@@ -148,7 +149,7 @@ func (s *session) gate(ctx context.Context, address, id string) (*shownGate, err
 			g.Provenance[f] = p
 		}
 	}
-	texts := []string{row.Gate.Title, row.Gate.Policy, row.Gate.Args.String()}
+	texts := []string{row.Gate.Title, row.Gate.Policy, row.Gate.Risk, row.Gate.Args.String()}
 	for _, f := range row.Gate.Reads {
 		texts = append(texts, row.Gate.Shown[f].String())
 	}

@@ -140,6 +140,26 @@ var descriptions = map[agent.EventType]func(agent.Event) (who, what string){
 		r := data[agent.RulingMadeData](e).Ruling
 		return "code", fmt.Sprintf("will refuse the same call while %s are unchanged", strings.Join(r.Reads, " and "))
 	},
+	agent.EventGateCounted: func(e agent.Event) (string, string) {
+		d := data[agent.GateCountedData](e)
+		return "code", fmt.Sprintf("gate %s has %d approvals", d.Gate, len(d.Approvals))
+	},
+	agent.EventGateEscalated: func(e agent.Event) (string, string) {
+		d := data[agent.GateEscalatedData](e)
+		return "code", fmt.Sprintf("escalated gate %s: role %s may decide too", d.Gate, strings.Join(d.Roles, " or "))
+	},
+	agent.EventRulingDrafted: func(e agent.Event) (string, string) {
+		r := data[agent.RulingDraftedData](e).Ruling
+		return "model", fmt.Sprintf("drafted ruling %s against %s: %s", r.ID, r.Title, r.Reason)
+	},
+	agent.EventRulingConfirmed: func(e agent.Event) (string, string) {
+		d := data[agent.RulingConfirmedData](e)
+		return "reviewer", strings.TrimSuffix(fmt.Sprintf("%s makes ruling %s binding: %s", principal(&d.Principal, false), d.Ruling, d.Reason), ": ")
+	},
+	agent.EventRulingLifted: func(e agent.Event) (string, string) {
+		d := data[agent.RulingConfirmedData](e)
+		return "reviewer", fmt.Sprintf("%s lifts ruling %s: %s", principal(&d.Principal, false), d.Ruling, d.Reason)
+	},
 	agent.EventCancelRequested: func(e agent.Event) (string, string) {
 		return "user", "asked to cancel: " + data[agent.CancelRequestedData](e).Reason
 	},
@@ -210,6 +230,9 @@ func describeStep(e agent.Event) (string, string) {
 	how := cmp.Or(state, string(d.Status))
 	if d.Undoes != "" {
 		how += ", to undo step " + d.Undoes
+	}
+	if d.Replaces != "" {
+		how += ", in the place of step " + d.Replaces
 	}
 	text := fmt.Sprintf("step %s %s: %s", e.Step, how, with(d.Tool, d.Args))
 	return "code", strings.TrimSuffix(text+": "+d.Reason, ": ")

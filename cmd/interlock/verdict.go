@@ -74,14 +74,28 @@ const digestLength = 32
 // deciding makes a command that gives a verdict. What it decides on is named by
 // its digest, or shown and confirmed at the terminal: never something unseen.
 func (a *app) deciding(cmd *cobra.Command, given *signals.Verdict) *cobra.Command {
+	return a.decidingWith(cmd, given, func(context.Context, *session, string, []string, *signals.Verdict) error { return nil })
+}
+
+// reasons say why a verdict needs its reason.
+var reasons = map[agent.VerdictValue]string{
+	agent.Reject:       "a reject needs --reason: the model and the user are told why",
+	agent.Return:       "a return needs --reason: the note that the model is told",
+	agent.Edit:         "an edit needs --reason: the model and the user are told why",
+	agent.Happened:     "happened needs --reason: how you found out",
+	agent.DidNotHappen: "did_not_happen needs --reason: how you found out",
+}
+
+// decidingWith fills in what the run must be asked for, from the arguments behind
+// the gate.
+func (a *app) decidingWith(cmd *cobra.Command, given *signals.Verdict, fill func(context.Context, *session, string, []string, *signals.Verdict) error) *cobra.Command {
 	digest := cmd.Flags().String("digest", "", "`digest` of the gate as it was shown to you; without it the gate is shown and you are asked")
 	output, who, wait := outputFlag(cmd), callerFlags(cmd), waitFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if why, needed := reasons[given.Verdict]; needed && strings.TrimSpace(given.Reason) == "" {
+			return usagef("%s", why)
+		}
 		switch {
-		case given.Verdict == agent.Reject && strings.TrimSpace(given.Reason) == "":
-			return usagef("a reject needs --reason: the model and the user are told why")
-		case given.Verdict != agent.Approve && strings.TrimSpace(given.Reason) == "":
-			return usagef("%s needs --reason: how you found out", given.Verdict)
 		case *digest != "" && len(*digest) < digestLength:
 			return usagef("--digest %q is cut short: it has %d digits, as `interlock gate show %s %s` shows it", *digest, digestLength, args[0], args[1])
 		case *digest == "" && !a.terminal:
@@ -90,6 +104,9 @@ func (a *app) deciding(cmd *cobra.Command, given *signals.Verdict) *cobra.Comman
 		return a.about(*digest == "", func(ctx context.Context, s *session, address string, rest []string) error {
 			v := *given
 			v.Gate, v.Digest = rest[0], *digest
+			if err := fill(ctx, s, address, rest[1:], &v); err != nil {
+				return err
+			}
 			if v.Digest == "" {
 				var err error
 				if v.Digest, err = a.confirmed(ctx, s, address, v); err != nil {
@@ -159,6 +176,12 @@ func (a *app) confirmed(ctx context.Context, s *session, address string, v signa
 	}
 	if err := g.print(screen{a.err}); err != nil {
 		return "", err
+	}
+	switch {
+	case v.Verdict == agent.Edit:
+		fmt.Fprintf(screen{a.err}, "\nwith these arguments instead: %s\n", inline(v.Args.String()))
+	case v.Answer != nil:
+		fmt.Fprintf(screen{a.err}, "\nyour answer: %s\n", inline(answerWords(*v.Answer)))
 	}
 	fmt.Fprintf(a.err, "\nType `%s` to %s exactly this, anything else to leave it: ", v.Verdict, v.Verdict)
 	select {

@@ -83,7 +83,7 @@ func (j *journal) Head(ctx context.Context) (h rules.Head, err error) {
 		return err
 	}, selectStanding, j.chain(j.batch.First-1, j.batch.Last())...)
 	j.gates = map[string]*rules.Gate{}
-	if ids := rules.ClosedGates(j.batch.Events); len(ids) > 0 {
+	if ids := rules.ChangedGates(j.batch.Events); len(ids) > 0 {
 		for _, id := range ids {
 			j.gates[id] = nil
 		}

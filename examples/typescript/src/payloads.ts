@@ -19,6 +19,16 @@ export interface Cancel {
   trace_id?: string;
 }
 
+/** Payload of the signal and of the update named confirm_ruling: makes the draft of a ruling, which the model proposed, binding. */
+export interface Confirm_ruling {
+  id: string;
+  principal: Principal;
+  reason?: string;
+  ruling: string;
+  token?: string;
+  trace_id?: string;
+}
+
 /** The result of a run's workflow. */
 export interface End {
   phase: string;
@@ -28,19 +38,36 @@ export interface End {
 }
 
 export interface Gate {
+  approvals?: {
+    at: string;
+    by: Principal;
+    reason?: string;
+    verified: boolean;
+  }[] | null;
   args: unknown;
+  askers?: string[] | null;
   by?: Principal | null;
   closed_at?: string | null;
   digest: string;
+  distinct?: boolean;
+  escalation?: {
+    at: string;
+    done?: boolean;
+    roles: string[] | null;
+  } | null;
   expires_at?: string | null;
   id: string;
   kind: string;
   opened_at: string;
   policy?: string;
+  quorum?: number;
   reads?: string[] | null;
   reason?: string;
+  replaces?: string;
+  risk?: string;
   roles?: string[] | null;
   rulings?: string[] | null;
+  schema?: unknown;
   shown?: Record<string, unknown>;
   status: string;
   step?: string;
@@ -55,6 +82,16 @@ export interface GateOutcome {
   by?: string;
   id: string;
   status: string;
+}
+
+/** Payload of the signal and of the update named lift_ruling: ends a reviewer's remembered refusal, or drops the draft of one. */
+export interface Lift_ruling {
+  id: string;
+  principal: Principal;
+  reason: string;
+  ruling: string;
+  token?: string;
+  trace_id?: string;
 }
 
 /** Payload of the signal and of the update named message: what the user says. */
@@ -165,9 +202,14 @@ export interface Undo {
   trace_id?: string;
 }
 
-/** Payload of the signal and of the update named verdict: a person's decision about one gate as it was shown. verdict is approve or reject, and a reject needs a reason; of a step in doubt it is happened, with a result, or did_not_happen, each with the reason. */
+/** Payload of the signal and of the update named verdict: a person's decision about one gate as it was shown. verdict is approve, reject, return or edit, the last three with a reason, and an edit with the new arguments, whole; of a question it is answer, with the answer; of a step in doubt it is happened, with a result, or did_not_happen, each with the reason. */
 export interface Verdict {
   again?: boolean;
+  answer?: {
+    confirm?: boolean | null;
+    fields?: unknown;
+  } | null;
+  args?: unknown;
   digest: string;
   gate: string;
   id: string;

@@ -12,7 +12,7 @@ import (
 // run.
 func projectGates(ctx context.Context, j Journal, events []agent.Event) error {
 	f := folding{rows: map[string]*Gate{}}
-	if ids := ClosedGates(events); len(ids) > 0 {
+	if ids := ChangedGates(events); len(ids) > 0 {
 		standing, err := j.Gates(ctx, ids)
 		if err != nil {
 			return err
@@ -37,20 +37,23 @@ func projectGates(ctx context.Context, j Journal, events []agent.Event) error {
 	return nil
 }
 
-// ClosedGates are the gates that events close without having opened them: those
+// ChangedGates are the gates that events change without having opened them: those
 // whose rows must be read.
-func ClosedGates(events []agent.Event) (ids []string) {
-	opened := map[string]bool{}
+func ChangedGates(events []agent.Event) (ids []string) {
+	known := map[string]bool{}
 	for _, e := range events {
 		switch e.Type {
 		case agent.EventGateOpened:
 			var d agent.GateOpenedData
 			_ = json.Unmarshal(e.Data, &d) // folding it says what is wrong
-			opened[d.Gate.ID] = true
-		case agent.EventGateClosed:
-			var d agent.GateClosedData
+			known[d.Gate.ID] = true
+		case agent.EventGateClosed, agent.EventGateCounted, agent.EventGateEscalated:
+			var d struct {
+				Gate string `json:"gate"`
+			}
 			_ = json.Unmarshal(e.Data, &d)
-			if !opened[d.Gate] {
+			if !known[d.Gate] {
+				known[d.Gate] = true
 				ids = append(ids, d.Gate)
 			}
 		}
@@ -84,6 +87,26 @@ func (f *folding) fold(e agent.Event) error {
 		g, at := *stands, e.At.UTC()
 		g.Closed, g.Status, g.Reason, g.Verdict, g.By, g.Verified, g.ClosedAt = e.Seq, d.Status, d.Reason, string(d.Verdict), d.By, d.Verified, &at
 		f.change(g)
+	case agent.EventGateCounted:
+		var d agent.GateCountedData
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			return agent.Errorf(agent.CodeInvalid, "the approvals that event %d counts: %w", e.Seq, err)
+		}
+		if stands := f.rows[d.Gate]; stands != nil {
+			g := *stands
+			g.Approvals = d.Approvals
+			f.change(g)
+		}
+	case agent.EventGateEscalated:
+		var d agent.GateEscalatedData
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			return agent.Errorf(agent.CodeInvalid, "the gate that event %d escalates: %w", e.Seq, err)
+		}
+		if stands := f.rows[d.Gate]; stands != nil {
+			g := *stands
+			g.Gate = g.Escalated(d.Roles)
+			f.change(g)
+		}
 	}
 	return nil
 }

@@ -1,0 +1,161 @@
+package agent_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"interlock/agent"
+)
+
+// redeployed lets other code of the same version go on with the run.
+func (tr *trial) redeployed(def *agent.Definition) {
+	s := tr.m.Snapshot()
+	m, err := agent.Restore(def, s)
+	require.NoError(tr.t, err)
+	tr.m = m
+	tr.step(agent.SnapshotLoaded{Rules: agent.Rules, RunID: "next"})
+}
+
+// A gate keeps what it showed, but no step starts on a decision about a policy that
+// is another one now: a new gate shows it.
+func TestGate_PolicyChanged(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, after bankPolicy
+		who           agent.Principal
+		stale         bool
+	}{
+		"role revoked":         {bankPolicy{roles: []string{"teller", "clerk"}}, tellers, agent.Principal{Subject: "cyd", Roles: []string{"clerk"}}, true},
+		"two instead of one":   {tellers, bankPolicy{roles: []string{"teller"}, quorum: 2}, teller("ann"), true},
+		"separated duties":     {tellers, bankPolicy{roles: []string{"teller"}, distinct: true}, teller("ann"), true},
+		"other words":          {tellers, bankPolicy{roles: []string{"teller"}, policy: "every payment"}, teller("ann"), true},
+		"predicate panics":     {tellers, bankPolicy{roles: []string{"teller"}, when: func(refundArgs) bool { panic("x") }}, teller("ann"), true},
+		"nobody needed":        {tellers, bankPolicy{roles: []string{"teller"}, when: func(refundArgs) bool { return false }}, teller("ann"), false},
+		"the same":             {tellers, tellers, teller("ann"), false},
+		"only the time is new": {tellers, bankPolicy{roles: []string{"teller"}, expires: time.Hour}, teller("ann"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := bank(t, c.before)
+			tr.redeployed(bankAgent(c.after))
+			for _, v := range []agent.Verdict{approve()} {
+				tr.by(c.who, "1.1", v)
+			}
+			if !c.stale {
+				require.Equal(t, []string{"1.1"}, tr.started())
+				return
+			}
+			require.Equal(t, agent.Voided, tr.receipt.Status)
+			require.Contains(t, tr.receipt.Reason, "the policy of gate 1.1 has changed since it was shown; gate 1.3 shows it as it is now")
+			require.Empty(t, tr.started())
+			require.Equal(t, agent.GateVoid, tr.gate("1.1").Status)
+			require.Equal(t, agent.StepVoid, tr.stepOf("1.1").Status)
+			g := tr.gate("1.3")
+			require.Equal(t, agent.GateOpen, g.Status)
+			require.Equal(t, "1.1", g.Replaces)
+			require.Equal(t, tr.stepOf("1.1").Key, tr.stepOf("1.3").Key)
+			tr.by(agent.Principal{Subject: "cyd", Roles: []string{"clerk"}}, "1.3", approve())
+			require.Equal(t, agent.Voided, tr.receipt.Status)
+			for _, name := range []string{"ann", "bob"}[:max(c.after.quorum, 1)] {
+				tr.by(teller(name), "1.3", approve())
+			}
+			require.Equal(t, []string{"1.3"}, tr.started())
+			tr.reduces()
+		})
+	}
+}
+
+// An approval that was counted under another policy does not count.
+func TestGate_PolicyChangedBetweenApprovals(t *testing.T) {
+	tr := bank(t, bankPolicy{roles: []string{"teller", "clerk"}, quorum: 2})
+	tr.by(agent.Principal{Subject: "cyd", Roles: []string{"clerk"}}, "1.1", approve())
+	tr.redeployed(bankAgent(bankPolicy{roles: []string{"teller"}, quorum: 2}))
+	tr.by(teller("ann"), "1.1", approve())
+	require.Empty(t, tr.started())
+	require.Empty(t, tr.gate("1.3").Approvals)
+	tr.by(teller("ann"), "1.3", approve())
+	tr.by(teller("bob"), "1.3", approve())
+	require.Equal(t, []string{"1.3"}, tr.started())
+	tr.reduces()
+}
+
+// A kept verdict is judged when its turn comes, by the policy as it is then.
+func TestGate_PolicyChangedBehindAKeptVerdict(t *testing.T) {
+	tr := bank(t, bankPolicy{roles: []string{"teller", "clerk"}})
+	tr.step(agent.PauseRun{ID: "p", Principal: agent.Principal{Subject: "ops"}})
+	tr.by(agent.Principal{Subject: "cyd", Roles: []string{"clerk"}}, "1.1", approve())
+	require.Equal(t, agent.KeptBack, tr.receipt.Status)
+	tr.redeployed(bankAgent(tellers))
+	tr.step(agent.ResumeRun{ID: "r", Principal: agent.Principal{Subject: "ops"}})
+	require.Empty(t, tr.started())
+	require.Equal(t, agent.GateOpen, tr.gate("1.3").Status)
+	tr.reduces()
+}
+
+// More roles may decide once it is late. That approves nothing, and does not keep
+// the gate from expiring.
+func TestGate_Escalates(t *testing.T) {
+	p := bankPolicy{roles: []string{"teller"}, escalate: agent.Escalate{After: time.Hour, Roles: []string{"chief"}}, expires: 3 * time.Hour}
+	chief := agent.Principal{Subject: "kim", Roles: []string{"chief"}}
+	tr := bank(t, p)
+	i := slices.IndexFunc(tr.m.Batch().Events, func(e agent.Event) bool { return e.Type == agent.EventGateOpened })
+	require.Positive(t, i)
+	opened := tr.gate("1.1")
+	require.Equal(t, opened.OpenedAt.Add(time.Hour), opened.Escalation.At)
+	tr.by(chief, "1.1", approve())
+	require.Equal(t, agent.Voided, tr.receipt.Status)
+	tr.now = opened.Escalation.At.Add(-2 * time.Second)
+	tr.step(agent.GateTimerFired{Gate: "1.1"})
+	require.Equal(t, []string{"teller"}, tr.gate("1.1").Roles)
+	events := tr.step(agent.GateTimerFired{Gate: "1.1"})
+	require.Equal(t, []agent.EventType{agent.EventGateEscalated}, types(events))
+	require.Contains(t, tr.cmds, agent.Command(agent.Record{}), "it is visible at once")
+	g := tr.gate("1.1")
+	require.Equal(t, []string{"teller", "chief"}, g.Roles)
+	require.True(t, g.Escalation.Done)
+	require.Equal(t, opened.Digest, g.Digest, "who looked at it before decides about the same")
+	require.Empty(t, tr.started())
+	require.Empty(t, tr.step(agent.GateTimerFired{Gate: "1.1"}), "once")
+	tr.by(chief, "1.1", approve())
+	require.Equal(t, []string{"1.1"}, tr.started())
+	tr.reduces()
+
+	// Who decides in time of a late timer is judged by the time.
+	tr = bank(t, p)
+	tr.now = tr.gate("1.1").Escalation.At
+	tr.by(chief, "1.1", approve())
+	require.Equal(t, agent.Accepted, tr.receipt.Status)
+	// In the next Temporal run the timers are set anew: what is left of them.
+	tr = bank(t, p)
+	tr.redeployed(bankAgent(p))
+	open := tr.cmds[0].(agent.OpenGate)
+	require.Equal(t, tr.gate("1.1").Escalation.At, *open.EscalatesAt)
+	tr.now = *open.EscalatesAt
+	tr.step(agent.GateTimerFired{})
+	tr.redeployed(bankAgent(p))
+	open = tr.cmds[0].(agent.OpenGate)
+	require.Nil(t, open.EscalatesAt)
+	require.NotNil(t, open.ExpiresAt)
+	tr.now = *open.ExpiresAt
+	tr.step(agent.GateTimerFired{})
+	require.Equal(t, agent.GateExpired, tr.gate("1.1").Status)
+	require.Empty(t, tr.m.Run().Rulings)
+	tr.reduces()
+}
+
+func TestGate_Shows(t *testing.T) {
+	tr := begin(t, bankAgent(bankPolicy{roles: []string{"teller"}, quorum: 2, policy: "payments"}), `{"customer_id":"c"}`)
+	tr.message("go")
+	tr.model(`pay ` + payArgs(5000))
+	g := tr.gate("1.1")
+	require.Equal(t, "high", g.Risk)
+	require.Equal(t, []string{"u"}, g.Askers[:1])
+	require.Equal(t, 2, g.Quorum)
+	tr.by(teller("ann"), "1.1", approve())
+	tr.message("how far is it?")
+	v := tr.lastView().Waiting[0]
+	require.Equal(t, 2, v.Quorum)
+	require.Equal(t, 1, v.Approved)
+	require.Contains(t, tr.answer("c1_1").Text, "waits at gate 1.1 for 2 different persons with role teller")
+}
