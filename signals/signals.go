@@ -156,7 +156,7 @@ type LiftRuling struct {
 	Ruling    string          `json:"ruling"`
 	Principal agent.Principal `json:"principal"`
 	Token     string          `json:"token,omitempty"` // proves the principal; see package token
-	Reason    string          `json:"reason"` // the model is told
+	Reason    string          `json:"reason"`          // the model is told
 	TraceID   string          `json:"trace_id,omitempty"`
 }
 
@@ -165,7 +165,7 @@ type ConfirmRuling struct {
 	ID        string          `json:"id"`
 	Ruling    string          `json:"ruling"`
 	Principal agent.Principal `json:"principal"`
-	Token     string          `json:"token,omitempty"` // proves the principal; see package token
+	Token     string          `json:"token,omitempty"`  // proves the principal; see package token
 	Reason    string          `json:"reason,omitempty"` // none: the model's
 	TraceID   string          `json:"trace_id,omitempty"`
 }
