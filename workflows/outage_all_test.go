@@ -88,10 +88,10 @@ func TestOutage_200Runs(t *testing.T) {
 	server.Stop()
 	time.Sleep(2 * time.Second) // the outage itself: nothing can be awaited while it lasts
 	server.Start()
-	eventually(t, "every run has ended or is paused", func() bool {
+	require.Eventually(t, func() bool {
 		n, err := w.census()
 		return err == nil && n[agent.RunCompleted]+n[agent.RunPaused] == runs
-	})
+	}, 3*patience, 100*time.Millisecond, "every run has ended or is paused")
 	n, err := w.census()
 	require.NoError(t, err)
 	require.Greater(t, n[agent.RunPaused], runs/4, "the outage was felt")

@@ -9,7 +9,7 @@ import (
 	"interlock/agent"
 )
 
-const aRefund = `{"amount":{"currency":"EUR","minor":8990},"order_id":"1042"}`
+const aRefund = `{"amount":{"currency":"EUR","minor":8990},"order_id":"2042"}`
 
 // Returned with a note, and proposed again by the model's next move.
 func TestGate_Return(t *testing.T) {
@@ -26,16 +26,16 @@ func TestGate_Return(t *testing.T) {
 
 func TestGate_Edit(t *testing.T) {
 	w := newWorld(t)
-	address := w.atGate(t, "gate-edit")
+	address := w.atGateOf(t, "gate-edit", w.order(t, "2042"))
 	as := []string{"--as", "ann", "--role", "refunds"}
 	g := decoded[shownGate](t, w, "gate", "show", address, "3.1").Gate
 	text := w.do(t, "gate", "show", address, "3.1")
 	require.Contains(t, text, "asked by    c-017")
 	require.Contains(t, w.do(t, "gate", "list", "--address", address), "ASKED BY")
 	for args, says := range map[string]string{
-		`{"order_id":"1042"}`: "/amount is missing",
+		`{"order_id":"2042"}`: "/amount is missing",
 		aRefund:               "approve it instead",
-		`{"amount":{"currency":"EUR","minor":1},"order_id":"1042","x":1}`: "/x does not exist",
+		`{"amount":{"currency":"EUR","minor":1},"order_id":"2042","x":1}`: "/x does not exist",
 	} {
 		r := w.command().run(t, append([]string{"gate", "edit", address, "3.1", "--args", args, "--digest", g.Digest, "--reason", "fee"}, as...)...)
 		require.Equal(t, exitUsage, r.code, r.err)
@@ -44,9 +44,9 @@ func TestGate_Edit(t *testing.T) {
 	// At the terminal, with what was edited shown.
 	c := w.command()
 	c.in, c.typed = strings.NewReader("edit\n"), true
-	r := c.run(t, append([]string{"gate", "edit", address, "3.1", "--args", `{"amount":{"currency":"EUR","minor":7000},"order_id":"1042"}`, "--reason", "a fee", "--wait"}, as...)...)
+	r := c.run(t, append([]string{"gate", "edit", address, "3.1", "--args", `{"amount":{"currency":"EUR","minor":7000},"order_id":"2042"}`, "--reason", "a fee", "--wait"}, as...)...)
 	require.Equal(t, exitOK, r.code, r.err)
-	require.Contains(t, r.err, `with these arguments instead: {"amount":{"currency":"EUR","minor":7000},"order_id":"1042"}`)
+	require.Contains(t, r.err, `with these arguments instead: {"amount":{"currency":"EUR","minor":7000},"order_id":"2042"}`)
 	require.Contains(t, r.out, "step 3.2 takes its place")
 	run := decoded[agent.Run](t, w, "run", "get", address)
 	require.Equal(t, "done", run.Phase)

@@ -94,9 +94,7 @@ func TestLedger_SweepAndResolve(t *testing.T) {
 
 func TestHold_UntilItIsReleased(t *testing.T) {
 	w := newWorld(t)
-	address := "acme/refund/hold" // of an order that no other test refunds
-	w.do(t, "run", "start", address, "--body", `{"customer_id":"c-017"}`, "--as", "c-017", "--message", "Please refund order 1043, it broke", "--wait")
-	w.do(t, "run", "message", address, "yes, that one", "--as", "c-017", "--wait=30s")
+	address := w.atGateOf(t, "hold", w.order(t, "2043"))
 	digest := decoded[shownGate](t, w, "gate", "show", address, "3.1").Gate.Digest
 	held := w.do(t, "hold", "--tool", "issue_refund", "--reason", "sends twice", "--as", "olga")
 	require.Contains(t, held, "Held: tool issue_refund, by olga since ")

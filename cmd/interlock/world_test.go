@@ -109,10 +109,25 @@ func decoded[T any](t *testing.T, w *world, args ...string) T {
 // atGate starts a run and brings it to its gate, 3.1.
 func (w *world) atGate(t *testing.T, key string) (address string) {
 	t.Helper()
+	return w.atGateOf(t, key, "1042")
+}
+
+// atGateOf is atGate for an order. An order can be refunded once: who goes on to
+// the refund takes one of their own.
+func (w *world) atGateOf(t *testing.T, key, order string) (address string) {
+	t.Helper()
 	address = "acme/refund/" + key
-	w.do(t, "run", "start", address, "--body", `{"customer_id":"c-017"}`, "--as", "c-017", "--message", "Please refund order 1042, it broke", "--wait")
+	w.do(t, "run", "start", address, "--body", `{"customer_id":"c-017"}`, "--as", "c-017", "--message", "Please refund order "+order+", it broke", "--wait")
 	w.do(t, "run", "message", address, "yes, that one", "--as", "c-017", "--wait=30s")
 	return address
+}
+
+// order puts an order like 1042 into the shop.
+func (w *world) order(t *testing.T, id string) string {
+	t.Helper()
+	_, err := w.shop.DB().Exec(`INSERT INTO orders SELECT ?, customer_id, item, total_minor, currency, ordered_on, 'delivered' FROM orders WHERE id = '1042'`, id)
+	require.NoError(t, err)
+	return id
 }
 
 func lines(t *testing.T, text string) []map[string]any {
