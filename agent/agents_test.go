@@ -132,12 +132,15 @@ func deskAgent() *agent.Definition {
 		s.ReceiptID = ""
 		return nil
 	}))
+	wire := tool.Keyed("wire", keyed[mail, sent], func(s *box, _ mail, m sent) error { s.ReceiptID = m.ID; return nil }).
+		Gate(tool.Gate[box, mail]{Roles: []string{"boss"}, Reads: []string{"note"}, Quorum: 2, Distinct: true, Expires: 48 * time.Hour,
+			Escalate: agent.Escalate{After: time.Hour, Roles: []string{"refunds"}}})
 	spoil := tool.ReadOnly("spoil", none[mail, sent], func(s *box, _ mail, m sent) error { s.Note = m.ID; return nil })
 	return agent.Define(agent.Spec[start, box]{
 		Name: "desk", Version: 1, Instructions: "Work.",
 		Init: func(in start) (box, error) { return box{CustomerID: in.CustomerID, Secret: in.CustomerID}, nil },
 		Phases: []agent.Phase[box]{
-			{Name: "work", Tools: []agent.Tool[box]{find, charge, ping, risky, shot, spoil},
+			{Name: "work", Tools: []agent.Tool[box]{find, charge, ping, risky, shot, spoil, wire},
 				Moves: []agent.Move[box]{
 					{To: "close", Gate: &agent.MoveGate[box]{Roles: []string{"boss"}, Reads: []string{"note"}}},
 					{To: "spin_a"}, {To: "end"}}},

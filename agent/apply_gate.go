@@ -33,6 +33,8 @@ func (g Gate) Escalated(roles []string) Gate {
 	return g
 }
 
+func (g Gate) escalated() bool { return g.Escalation != nil && g.Escalation.Done }
+
 // escalatesAt is when the gate is to be escalated; nil where it is not.
 func (g Gate) escalatesAt() *time.Time {
 	if e := g.Escalation; e != nil && !e.Done {

@@ -43,6 +43,7 @@ func (m *Machine) edit(v Verdict, g Gate, closed GateClosedData) (told string) {
 	s := m.run.step(g.StepID())
 	c, _ := m.again(s)
 	c.args, c.replaces, c.editedBy = v.Args, s.ID, v.Principal.Subject
+	c.escalated = g.escalated()
 	c.approval = &Approval{By: v.Principal, Verified: v.Verified, Reason: v.Reason, At: v.At}
 	id := m.run.nextID()
 	m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepEdited, Reason: clip(fmt.Sprintf("%s edited it: %s. Step %s takes its place, with %s",

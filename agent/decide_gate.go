@@ -60,7 +60,10 @@ func (m *Machine) newGate(id string, c commitment, policy string) Gate {
 			g.Rulings = append(g.Rulings, r.words())
 		}
 	}
-	g.Digest = gateDigest(g)
+	if g.Digest = gateDigest(g); c.escalated && g.Escalation != nil {
+		g.Escalation.At = m.at
+		g = g.Escalated(g.Escalation.Roles)
+	}
 	return g
 }
 
@@ -151,7 +154,7 @@ func (m *Machine) askAnew(v Verdict, body string, g Gate, c commitment) Receipt 
 	why := fmt.Sprintf("the policy of gate %s has changed since it was shown; gate %s shows it as it is now", g.ID, id)
 	r := m.voided(v, body, why)
 	m.closeStep(g.ID, GateVoid, StepVoid, why)
-	c.replaces = g.ID
+	c.replaces, c.escalated = g.ID, g.escalated()
 	m.commit(c)
 	r.Gate = m.gateOutcome(g.ID)
 	return r

@@ -134,6 +134,8 @@ type commitment struct {
 	replaces string
 	editedBy string    // subject
 	approval *Approval // the editor's, of the arguments as edited
+	// escalated: it has waited long enough at the gate of the step that it replaces.
+	escalated bool
 }
 
 // nextID is the id of the next step: <turn>.<n>.

@@ -126,6 +126,21 @@ func TestGate_Escalates(t *testing.T) {
 	tr.now = tr.gate("1.1").Escalation.At
 	tr.by(chief, "1.1", approve())
 	require.Equal(t, agent.Accepted, tr.receipt.Status)
+	// What takes the place of an escalated call is escalated too: it has waited.
+	tr = bank(t, p)
+	tr.now = tr.gate("1.1").Escalation.At
+	tr.by(chief, "1.1", edit(payArgs(400), "less"))
+	require.Equal(t, []string{"1.3"}, tr.started())
+	two := p
+	two.quorum = 2
+	tr = bank(t, two)
+	tr.now = tr.gate("1.1").Escalation.At
+	tr.by(chief, "1.1", edit(payArgs(400), "less"))
+	require.Equal(t, []string{"teller", "chief"}, tr.gate("1.3").Roles)
+	require.Len(t, tr.gate("1.3").Approvals, 1)
+	tr.by(teller("ann"), "1.3", approve())
+	require.Equal(t, []string{"1.3"}, tr.started(), "the digest is that of the policy")
+	tr.reduces()
 	// In the next Temporal run the timers are set anew: what is left of them.
 	tr = bank(t, p)
 	tr.redeployed(bankAgent(p))

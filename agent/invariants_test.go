@@ -21,7 +21,7 @@ type story struct {
 	stepStarted map[string]int64
 	gates       map[string]agent.Gate
 	closed      map[string]bool
-	rulings     []agent.Gate // rejected, as shown
+	rulings     []binding
 	answers     map[string]string
 	dead        map[string]bool // effect keys refused for good
 	ids         map[string]bool // of messages that were accepted
@@ -67,11 +67,7 @@ func (w *watcher) event(e agent.Event) {
 		w.stepStarted[e.Step] = e.Seq
 		// A rejected call does not come back while what was read is unchanged.
 		// Mutation: let ruling return nil.
-		for _, g := range w.rulings {
-			if d.Status != agent.StepRefused && d.By != agent.ByUndo && g.Tool == d.Tool && g.Args.Equal(d.Args) && w.asShown(g) {
-				w.t.Fatalf("step %s, %s %s, was rejected as %s and nothing has changed", e.Step, d.Tool, d.Args, g.ID)
-			}
-		}
+		w.ruledOut(e, d)
 	case agent.EventStepSettled:
 		// What was undone never runs again under its key. Mutation: drop ForGood
 		// from finish.
@@ -91,7 +87,15 @@ func (w *watcher) event(e agent.Event) {
 		}
 		w.closed[d.Gate] = true
 		if d.Status == agent.GateRejected {
-			w.rulings = append(w.rulings, w.gates[d.Gate])
+			w.rulings = append(w.rulings, binding{Gate: w.gates[d.Gate], seq: e.Seq})
+		}
+	case agent.EventVerdict:
+		if d := data[agent.VerdictData](e); d.Judgement == "valid" && d.Verdict.Answer != nil {
+			w.messages = append(w.messages, d.Verdict.Answer.Fields.String()) // the user's words too
+		}
+	case agent.EventRulingLifted:
+		for i := range w.rulings {
+			w.rulings[i].lifted = w.rulings[i].lifted || w.rulings[i].ID == data[agent.RulingConfirmedData](e).Ruling
 		}
 	}
 }

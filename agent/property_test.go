@@ -113,11 +113,9 @@ func (w *watcher) command(c agent.Command) {
 	}
 }
 
-// run: no step that has a gate starts without a valid approval of what was
-// shown. Mutations: start the step in Machine.commit although needed is true;
-// drop the digest from Machine.voids; drop the roles from it. And no effect
-// that the run knows to have happened runs again by a call of the model (of
-// older ones, and of calls by Enter, the ledger knows): let stands return nil.
+// run: no effect that the run knows to have happened runs again by a call of the
+// model (of older ones, and of calls by Enter, the ledger knows): let stands
+// return nil.
 func (w *watcher) run(t agent.Task) {
 	steps := w.m.Run().Steps
 	model := slices.ContainsFunc(steps, func(s agent.Step) bool { return s.ID == t.Step && s.By == agent.ByModel })
@@ -128,38 +126,7 @@ func (w *watcher) run(t agent.Task) {
 	}
 	w.effect(t)
 	w.running[t.Step] = t
-	var gate *agent.Gate
-	approved := false
-	for _, e := range w.events {
-		if e.Step != t.Step {
-			continue
-		}
-		switch e.Type {
-		case agent.EventGateOpened:
-			var d agent.GateOpenedData
-			must(json.Unmarshal(e.Data, &d))
-			if d.Gate.Kind != agent.KindDoubt {
-				gate = &d.Gate
-			}
-		case agent.EventVerdict:
-			var d agent.VerdictData
-			must(json.Unmarshal(e.Data, &d))
-			v := d.Verdict
-			approved = approved || d.Judgement == "valid" && v.Verdict == agent.Approve && v.Digest == gate.Digest &&
-				slices.ContainsFunc(gate.Roles, func(r string) bool { return slices.Contains(v.Principal.Roles, r) }) &&
-				(gate.ExpiresAt == nil || v.At.Before(*gate.ExpiresAt))
-		}
-	}
-	if gate != nil && !approved {
-		w.t.Fatalf("step %s starts without an approval of its gate", t.Step)
-	}
-	if gate != nil {
-		state := map[string]json.RawMessage{}
-		must(json.Unmarshal(w.m.Run().State, &state))
-		for f, shown := range gate.Shown {
-			require.JSONEq(w.t, shown.String(), string(state[f]), "field %s changed after gate %s showed it", f, gate.ID)
-		}
-	}
+	w.approved(t)
 }
 
 // view: every call of every shown proposal has exactly one answer, ids are
@@ -218,13 +185,16 @@ var someArgs = map[string][]string{
 	agent.CallWithdraw:   {`{"step":"1.1"}`, `{"step":"2.1"}`, `{"step":"3.1"}`},
 	agent.CallReadResult: {`{"step":"1.1"}`, `{"step":"2.1","offset":10}`},
 	agent.CallFinish:     {`{"text":"bye"}`},
-	"find_order":         {`{"order_id":"77"}`, `{"order_id":"78","hint":null}`, `{"order_id":7}`, `{"order_id":"77"`, ``},
-	"charge":             {`{"order_id":"77","amount":{"minor":5,"currency":"EUR"}}`, `{"order_id":"78","amount":{"minor":5,"currency":"EUR"}}`},
-	"risky":              {`{"order_id":"77","amount":{"minor":50,"currency":"EUR"}}`, `{"order_id":"77","amount":{"minor":1,"currency":"EUR"}}`},
-	"ping":               {`{"refund_id":"a"}`},
-	"shot":               {`{"refund_id":"a"}`, `{"refund_id":"b"}`},
-	"spoil":              {`{"refund_id":"a"}`},
-	"unknown":            {`{}`},
+	agent.CallRuleOut: {`{"tool":"risky","args":{"order_id":"77","amount":{"minor":50,"currency":"EUR"}},"reason":"so"}`, `{"tool":"move","args":{"to":"close"},"reason":"so"}`,
+		`{"tool":"wire","args":{"refund_id":"a"},"reason":"so"}`, `{"tool":"unknown","args":{},"reason":"so"}`},
+	"wire":       {`{"refund_id":"a"}`, `{"refund_id":"b"}`},
+	"find_order": {`{"order_id":"77"}`, `{"order_id":"78","hint":null}`, `{"order_id":7}`, `{"order_id":"77"`, ``},
+	"charge":     {`{"order_id":"77","amount":{"minor":5,"currency":"EUR"}}`, `{"order_id":"78","amount":{"minor":5,"currency":"EUR"}}`},
+	"risky":      {`{"order_id":"77","amount":{"minor":50,"currency":"EUR"}}`, `{"order_id":"77","amount":{"minor":1,"currency":"EUR"}}`},
+	"ping":       {`{"refund_id":"a"}`},
+	"shot":       {`{"refund_id":"a"}`, `{"refund_id":"b"}`},
+	"spoil":      {`{"refund_id":"a"}`},
+	"unknown":    {`{}`},
 }
 
 func (w *watcher) randomInput() {
@@ -235,7 +205,7 @@ func (w *watcher) randomInput() {
 	r := w.m.Run()
 	who := agent.Principal{Subject: rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "who"),
 		Roles: rapid.SampledFrom([][]string{{"boss", "refunds"}, {"refunds"}, nil}).Draw(t, "roles")}
-	kind := rapid.SampledFrom([]string{"message", "model", "model", "model", "model", "step", "step", "step", "verdict", "verdict", "timer", "cancel", "ack", "stands", "stray", "race", "amend", "pause", "resume", "snapshot", "undo", "undo"}).Draw(t, "input")
+	kind := rapid.SampledFrom([]string{"message", "model", "model", "model", "model", "step", "step", "step", "verdict", "verdict", "timer", "cancel", "ack", "stands", "stray", "race", "amend", "pause", "resume", "snapshot", "undo", "undo", "ruling"}).Draw(t, "input")
 	switch kind {
 	case "message":
 		text := rapid.SampledFrom([]string{"77 or 78", "yes", "no, 78", "hm"}).Draw(t, "text")
@@ -306,6 +276,8 @@ func (w *watcher) randomInput() {
 		w.undo(id, who)
 	case "snapshot":
 		w.snapshot()
+	case "ruling":
+		w.ruling(id, who)
 	case "stray":
 		w.step(rapid.SampledFrom([]agent.Input{agent.StepFinished{Step: "9.9"}, agent.Proposed{Turn: 99}, agent.StepStopped{Step: "9.8"},
 			agent.EffectStands{Step: "9.9"}, agent.Malformed{Name: "message", Reason: "bad\x00"}}).Draw(t, "stray"))
@@ -367,29 +339,6 @@ func (w *watcher) finishStep() {
 		}
 		w.step(agent.StepFinished{Step: id, Result: agent.JSON(result)})
 	}
-}
-
-func (w *watcher) randomVerdict(id string, who agent.Principal) {
-	gates := w.m.Run().Gates
-	if len(gates) == 0 {
-		return
-	}
-	g := gates[rapid.IntRange(0, len(gates)-1).Draw(w.t, "gate")]
-	v := agent.Verdict{ID: id, Gate: g.ID, Digest: g.Digest, Principal: who, Reason: "so",
-		Verdict: rapid.SampledFrom([]agent.VerdictValue{agent.Approve, agent.Approve, agent.Reject, "yes", ""}).Draw(w.t, "verdict")}
-	if g.Kind == agent.KindDoubt && rapid.IntRange(0, 4).Draw(w.t, "found out") > 0 {
-		v.Verdict = rapid.SampledFrom([]agent.VerdictValue{agent.Happened, agent.DidNotHappen}).Draw(w.t, "resolution")
-		v.Principal.Roles = append(slices.Clone(v.Principal.Roles), agent.DefaultOperator)
-		if v.Verdict == agent.Happened {
-			v.Result = agent.JSON(`{"id":"found"}`)
-		} else {
-			v.Again = rapid.Bool().Draw(w.t, "again")
-		}
-	}
-	if rapid.IntRange(0, 4).Draw(w.t, "stale") == 0 {
-		v.Digest = "0123"
-	}
-	w.step(agent.VerdictGiven{Verdict: v})
 }
 
 func TestMachine_Properties(t *testing.T) {
