@@ -12,37 +12,40 @@ import (
 type EventType string
 
 const (
-	EventStarted         EventType = "started"
-	EventMessage         EventType = "message"
-	EventTurnStarted     EventType = "turn_started"
-	EventTurnCut         EventType = "turn_cut" // the model call ended without a proposal
-	EventProposal        EventType = "proposal"
-	EventCallAnswered    EventType = "call_answered" // code's answer to one call of the proposal
-	EventReply           EventType = "reply"
-	EventStateSet        EventType = "state_set"
-	EventConfirmed       EventType = "confirmed"
-	EventFactRecorded    EventType = "fact_recorded"
-	EventPhaseEntered    EventType = "phase_entered"
-	EventStepStarted     EventType = "step_started" // running, or waiting at its gate
-	EventStepResumed     EventType = "step_resumed" // its gate was approved: running
-	EventStepDone        EventType = "step_done"
-	EventCommitRefused   EventType = "commit_refused" // the result stands, the state stays
-	EventStepSettled     EventType = "step_settled"   // any other definite end, or in_doubt
-	EventGateOpened      EventType = "gate_opened"
-	EventGateClosed      EventType = "gate_closed"
-	EventVerdict         EventType = "verdict" // as it arrived, with its judgement
-	EventRulingMade      EventType = "ruling_made"
-	EventCancelRequested EventType = "cancel_requested"
-	EventInputRefused    EventType = "input_refused" // a signal nobody can be answered for
-	EventTrimmed         EventType = "trimmed"
-	EventPaused          EventType = "paused"
-	EventResumed         EventType = "resumed"
-	EventAmended         EventType = "amended" // from outside; a state_set follows
-	EventUndoRequested   EventType = "undo_requested"
-	EventSnapshotLoaded  EventType = "snapshot_loaded" // the next Temporal run of the chain goes on
-	EventCompleted       EventType = "completed"
-	EventCancelled       EventType = "cancelled"
-	EventFailed          EventType = "failed" // it could not start
+	EventStarted          EventType = "started"
+	EventMessage          EventType = "message"
+	EventTurnStarted      EventType = "turn_started"
+	EventTurnCut          EventType = "turn_cut" // the model call ended without a proposal
+	EventProposal         EventType = "proposal"
+	EventCallAnswered     EventType = "call_answered" // code's answer to one call of the proposal
+	EventReply            EventType = "reply"
+	EventStateSet         EventType = "state_set"
+	EventConfirmed        EventType = "confirmed"
+	EventFactRecorded     EventType = "fact_recorded"
+	EventPhaseEntered     EventType = "phase_entered"
+	EventStepStarted      EventType = "step_started" // running, or waiting at its gate
+	EventStepResumed      EventType = "step_resumed" // its gate was approved: running
+	EventStepDone         EventType = "step_done"
+	EventCommitRefused    EventType = "commit_refused" // the result stands, the state stays
+	EventStepSettled      EventType = "step_settled"   // any other definite end, or in_doubt
+	EventGateOpened       EventType = "gate_opened"
+	EventGateClosed       EventType = "gate_closed"
+	EventVerdict          EventType = "verdict" // as it arrived, with its judgement
+	EventRulingMade       EventType = "ruling_made"
+	EventCancelRequested  EventType = "cancel_requested"
+	EventInputRefused     EventType = "input_refused" // a signal nobody can be answered for
+	EventTrimmed          EventType = "trimmed"
+	EventPaused           EventType = "paused"
+	EventResumed          EventType = "resumed"
+	EventAmended          EventType = "amended" // from outside; a state_set follows
+	EventUndoRequested    EventType = "undo_requested"
+	EventSnapshotLoaded   EventType = "snapshot_loaded"   // the next Temporal run of the chain goes on
+	EventInterrupted      EventType = "interrupted"       // a message cuts the turn short
+	EventStepCut          EventType = "step_cut"          // it is told to stop, and is undone if it has happened
+	EventInterruptSettled EventType = "interrupt_settled" // with the account of what became of the turn
+	EventCompleted        EventType = "completed"
+	EventCancelled        EventType = "cancelled"
+	EventFailed           EventType = "failed" // it could not start
 )
 
 // Event is one append-only record of something that changed the run. The

@@ -120,6 +120,8 @@ type Run struct {
 	Used      Used     `json:"used"`
 	Granted   Granted  `json:"granted,omitzero"`
 	Cancel    *Cancel  `json:"cancel,omitempty"`
+	Cut       *Cutting `json:"cut,omitempty"`  // the turn that is being cut short
+	Gone      int      `json:"gone,omitempty"` // effects that happened and whose steps the run holds no more
 	Trimmed   Trimmed  `json:"trimmed,omitzero"`
 	FailedEnd []string `json:"failed_end,omitempty"` // final Enter steps that did not happen
 }
@@ -300,6 +302,7 @@ type Step struct {
 	Compensation string `json:"compensation,omitempty"`
 	Undoes       string `json:"undoes,omitempty"`    // the step that this one undoes
 	UndoneBy     string `json:"undone_by,omitempty"` // the step that undid this one
+	Cut          bool   `json:"cut,omitempty"`       // it was told to stop, and is undone if it has happened
 }
 
 // StepSource says who made the call.
@@ -324,11 +327,13 @@ type Handled struct {
 	Seq  int64  `json:"seq"`
 }
 
-// Cancel is a cancel under way: the run ends when its running steps have.
+// Cancel is a cancel under way: the run ends when its running steps have, and
+// what is to be undone is undone or stands.
 type Cancel struct {
 	Reason    string    `json:"reason,omitempty"`
 	Principal Principal `json:"principal"`
 	Seq       int64     `json:"seq"`
+	Undo      UndoScope `json:"undo,omitempty"`
 }
 
 // Used counts against the [Budget]. The last three count in a row.

@@ -95,7 +95,7 @@ func (x *journal) isCause(e agent.Event) bool {
 		agent.EventAmended, agent.EventResumed, agent.EventSnapshotLoaded:
 		return true
 	case agent.EventUndoRequested:
-		return !x.repair // whose start asks for it
+		return !x.repair && dataOf[agent.UndoRequestedData](e).ID != "" // else its start asks for it, or a cut
 	case agent.EventTurnCut:
 		return !dataOf[agent.TurnCutData](e).LetGo
 	case agent.EventPaused:
