@@ -84,7 +84,7 @@ func (r *Run) restate() {
 	}
 	r.Reason = ""
 	switch {
-	case r.Cancel != nil && r.undoWaits():
+	case r.Cancel != nil && r.undoWaits() && !r.busy():
 		r.Status, r.Reason = RunWaiting, "gate"
 	case r.Cancel != nil:
 		r.Status, r.Reason = RunRunning, "cancelling"

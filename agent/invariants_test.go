@@ -27,7 +27,7 @@ type story struct {
 	ids         map[string]bool // of messages that were accepted
 	told        map[string]bool // steps that were told to stop
 	stands      map[string]agent.StepStatus
-	cutting     bool            // a turn is being cut short
+	cutting     bool // a turn is being cut short
 }
 
 func newStory() story {
