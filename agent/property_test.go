@@ -110,7 +110,7 @@ func (w *watcher) command(c agent.Command) {
 	case agent.RunStep:
 		w.run(c.Task)
 	case agent.CancelStep: // one that is only told to stop still ends by itself
-		if i := slices.IndexFunc(w.m.Run().Steps, func(s agent.Step) bool { return s.ID == c.Step }); !w.m.Run().Steps[i].Cut {
+		if !slices.ContainsFunc(w.m.Run().Steps, func(s agent.Step) bool { return s.ID == c.Step && s.Cut }) {
 			delete(w.running, c.Step)
 		}
 	}
