@@ -82,7 +82,11 @@ func (a *Activities) close(ctx context.Context, task agent.Task, ref store.RunRe
 	}
 	ports := a.ports(ref)
 	ports.Began = activity.GetInfo(ctx).StartedTime
-	result, err := runner.Close(ctx, task, ports)
+	closer, ok := runner.(tool.Closer)
+	if !ok {
+		return tool.Result{}, failedForGood(signals.ErrUnknown, "it was told to stop, and its runner cannot say what became of it", true)
+	}
+	result, err := closer.Close(ctx, task, ports)
 	if f := (*tool.Failure)(nil); errors.As(err, &f) && f.Kind == tool.FailedNotApplied && !f.Open {
 		return result, failedForGood(signals.ErrNotApplied, f.Error(), false)
 	}

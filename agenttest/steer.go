@@ -84,7 +84,7 @@ func (r *Run) Stops(step string) {
 	if !r.Step(step).Cut {
 		r.t.Fatalf("agenttest: Stops: step %s was not told to stop", step)
 	}
-	run := r.shadow(s.task.Tool, nil)
+	run, _ := r.shadow(s.task.Tool, nil).(tool.Closer)
 	_, err := run.Close(r.t.Context(), s.task, r.ports())
 	r.ended(s, tool.Result{}, err)
 	r.drive()

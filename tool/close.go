@@ -10,7 +10,16 @@ import (
 // errStopped is why an effect is refused that was closed before it happened.
 var errStopped = errors.New("it was told to stop before it happened")
 
-// Close makes the tool a [Runner].
+// Closer is a [Runner] whose attempts may be told to stop. Every [Tool] is one.
+type Closer interface {
+	// Close finds out what became of an effect whose attempt was told to stop, and
+	// closes it: where it has not happened it never will, and the error is a
+	// [*Failure] of kind FailedRefused. Its result is that of one which has. Nothing
+	// is run; where nobody knows, the Failure says so.
+	Close(ctx context.Context, t agent.Task, p Ports) (Result, error)
+}
+
+// Close makes the tool a [Closer].
 //
 // Where no attempt can have had the effect, it is settled as refused, so that a
 // later one (of a worker that slept) is granted nothing and what is said here stays

@@ -25,11 +25,6 @@ type Runner interface {
 	// is no error. An effect that has not happened, or was undone by another key, is
 	// a conflict, and nothing changes ([agent.CodeConflict]).
 	Undone(ctx context.Context, t agent.Task, by string, p Ports) error
-	// Close finds out what became of an effect whose attempt was told to stop, and
-	// closes it: where it has not happened it never will, and the error is a
-	// [*Failure] of kind FailedRefused. Its result is that of one which has. Nothing
-	// is run; where nobody knows, the Failure says so.
-	Close(ctx context.Context, t agent.Task, p Ports) (Result, error)
 }
 
 // RunnerOf finds a tool's runner in a definition.

@@ -128,7 +128,9 @@ func (m *matrix) Generate(ctx context.Context, req llm.Request) (llm.Response, e
 // begin brings a run into its cell's state.
 func (m *matrix) begin(w *world, address, name string, c *cell) {
 	w.say(address, name)
-	settled := func(reason string) { w.until(address, c.state, func(r *agent.Run) bool { return waiting(reason)(r) && r.Turn > 0 }) }
+	settled := func(reason string) {
+		w.until(address, c.state, func(r *agent.Run) bool { return waiting(reason)(r) && r.Turn > 0 })
+	}
 	switch c.state {
 	case "idle":
 		settled("user")
@@ -259,7 +261,9 @@ func TestMatrix(t *testing.T) {
 // goesOn lets an interrupted run come to rest, asks its model once more, lets
 // people decide what is open, and ends it.
 func (w *world) goesOn(address, interrupt, state string) {
-	rests := func(r *agent.Run) bool { return r.Status != agent.RunRunning && (r.Owed == 0 || r.Status == agent.RunPaused) }
+	rests := func(r *agent.Run) bool {
+		return r.Status != agent.RunRunning && (r.Owed == 0 || r.Status == agent.RunPaused)
+	}
 	run := w.until(address, "rest", rests)
 	if interrupt == "pause" {
 		require.Equal(w.t, agent.RunPaused, run.Status)
