@@ -37,7 +37,11 @@ func (a *Activities) RunTool(ctx context.Context, in signals.ToolInput) (signals
 	}
 	began := time.Now()
 	result, stood, err := a.stoodAfterAll(ctx, in)
-	if err == nil && !stood {
+	switch {
+	case err != nil || stood:
+	case in.Close:
+		result, err = a.close(ctx, in.Task, ref(ctx, in.FirstRunID))
+	default:
 		result, err = a.attempt(ctx, in.Task, ref(ctx, in.FirstRunID))
 	}
 	if err != nil {
@@ -68,6 +72,28 @@ func (a *Activities) stoodAfterAll(ctx context.Context, in signals.ToolInput) (t
 		}
 	}
 	return tool.Result{}, false, nil
+}
+
+// close says what became of an effect that was told to stop, and closes it.
+func (a *Activities) close(ctx context.Context, task agent.Task, ref store.RunRef) (tool.Result, error) {
+	runner, _, err := a.runner(task)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	ports := a.ports(ref)
+	ports.Began = activity.GetInfo(ctx).StartedTime
+	closer, ok := runner.(tool.Closer)
+	if !ok {
+		return tool.Result{}, failedForGood(signals.ErrUnknown, "it was told to stop, and its runner cannot say what became of it", true)
+	}
+	result, err := closer.Close(ctx, task, ports)
+	if f := (*tool.Failure)(nil); errors.As(err, &f) && f.Kind == tool.FailedNotApplied && !f.Open {
+		return result, failedForGood(signals.ErrNotApplied, f.Error(), false)
+	}
+	if err != nil {
+		return result, toolError(err)
+	}
+	return result, nil
 }
 
 // held is the hold that keeps a Transactional tool's effect from starting: its

@@ -25,9 +25,7 @@ func (m *Machine) advance() {
 func (m *Machine) once() {
 	r := m.run
 	if r.Cancel != nil {
-		if !r.busy() {
-			m.emit(EventCancelled, "", EndedData{Reason: r.Cancel.Reason, Failed: append(m.inDoubt(), r.standing()...)})
-		}
+		m.cancelling()
 		return
 	}
 	m.expireGates()
@@ -39,7 +37,7 @@ func (m *Machine) once() {
 		m.judgeKept()
 		return
 	}
-	if m.undoNext() || r.busy() || m.held {
+	if m.settleCut() || m.undoNext() || r.busy() || m.held {
 		return
 	}
 	if r.Repairs != nil {

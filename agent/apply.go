@@ -42,41 +42,44 @@ func on[T any](f func(r *Run, e Event, d T)) func(*Run, Event) {
 }
 
 var appliers = map[EventType]func(*Run, Event){
-	EventStarted:         on(applyStarted),
-	EventMessage:         on(applyMessage),
-	EventTurnStarted:     on(applyTurnStarted),
-	EventTurnCut:         on(applyTurnCut),
-	EventProposal:        on(applyProposal),
-	EventCallAnswered:    on(applyCallAnswered),
-	EventReply:           on(applyReply),
-	EventStateSet:        on(applyStateSet),
-	EventConfirmed:       on(applyConfirmed),
-	EventFactRecorded:    on(applyFact),
-	EventPhaseEntered:    on(applyPhase),
-	EventStepStarted:     on(applyStepStarted),
-	EventStepResumed:     func(r *Run, e Event) { r.resume(e) },
-	EventStepDone:        on(applyStepDone),
-	EventCommitRefused:   on(applyCommitRefused),
-	EventStepSettled:     on(applyStepSettled),
-	EventGateOpened:      on(func(r *Run, e Event, d GateOpenedData) { r.openGate(e, d.Gate) }),
-	EventGateClosed:      on(applyGateClosed),
-	EventVerdict:         on(applyVerdict),
-	EventGateCounted:     on(applyGateCounted),
-	EventGateEscalated:   on(applyGateEscalated),
-	EventRulingDrafted:   on(func(r *Run, e Event, d RulingDraftedData) { r.rule(e, d.Ruling) }),
-	EventRulingConfirmed: on(applyRulingConfirmed),
-	EventRulingLifted:    on(applyRulingLifted),
-	EventRulingMade:      on(func(r *Run, e Event, d RulingMadeData) { r.rule(e, d.Ruling) }),
-	EventCancelRequested: on(applyCancel),
-	EventTrimmed:         on(applyTrimmed),
-	EventPaused:          on(applyPaused),
-	EventResumed:         on(applyResumed),
-	EventAmended:         on(applyAmended),
-	EventUndoRequested:   on(applyUndoRequested),
-	EventSnapshotLoaded:  on(func(r *Run, _ Event, d SnapshotLoadedData) { r.Rules = max(r.Rules, d.Rules) }),
-	EventCompleted:       on(applyEnded(RunCompleted)),
-	EventCancelled:       on(applyEnded(RunCancelled)),
-	EventFailed:          on(applyEnded(RunFailed)),
+	EventStarted:          on(applyStarted),
+	EventMessage:          on(applyMessage),
+	EventTurnStarted:      on(applyTurnStarted),
+	EventTurnCut:          on(applyTurnCut),
+	EventProposal:         on(applyProposal),
+	EventCallAnswered:     on(applyCallAnswered),
+	EventReply:            on(applyReply),
+	EventStateSet:         on(applyStateSet),
+	EventConfirmed:        on(applyConfirmed),
+	EventFactRecorded:     on(applyFact),
+	EventPhaseEntered:     on(applyPhase),
+	EventStepStarted:      on(applyStepStarted),
+	EventStepResumed:      func(r *Run, e Event) { r.resume(e) },
+	EventStepDone:         on(applyStepDone),
+	EventCommitRefused:    on(applyCommitRefused),
+	EventStepSettled:      on(applyStepSettled),
+	EventGateOpened:       on(func(r *Run, e Event, d GateOpenedData) { r.openGate(e, d.Gate) }),
+	EventGateClosed:       on(applyGateClosed),
+	EventVerdict:          on(applyVerdict),
+	EventGateCounted:      on(applyGateCounted),
+	EventGateEscalated:    on(applyGateEscalated),
+	EventRulingDrafted:    on(func(r *Run, e Event, d RulingDraftedData) { r.rule(e, d.Ruling) }),
+	EventRulingConfirmed:  on(applyRulingConfirmed),
+	EventRulingLifted:     on(applyRulingLifted),
+	EventRulingMade:       on(func(r *Run, e Event, d RulingMadeData) { r.rule(e, d.Ruling) }),
+	EventCancelRequested:  on(applyCancel),
+	EventTrimmed:          on(applyTrimmed),
+	EventPaused:           on(applyPaused),
+	EventResumed:          on(applyResumed),
+	EventAmended:          on(applyAmended),
+	EventUndoRequested:    on(applyUndoRequested),
+	EventSnapshotLoaded:   on(func(r *Run, _ Event, d SnapshotLoadedData) { r.Rules = max(r.Rules, d.Rules) }),
+	EventCompleted:        on(applyEnded(RunCompleted)),
+	EventCancelled:        on(applyEnded(RunCancelled)),
+	EventFailed:           on(applyEnded(RunFailed)),
+	EventInterrupted:      on(applyInterrupted),
+	EventStepCut:          on(applyStepCut),
+	EventInterruptSettled: on(applyInterruptSettled),
 }
 
 // restate derives Status and Reason, which say what the run waits for.
@@ -86,6 +89,8 @@ func (r *Run) restate() {
 	}
 	r.Reason = ""
 	switch {
+	case r.Cancel != nil && r.undoWaits() && !r.busy():
+		r.Status, r.Reason = RunWaiting, "gate"
 	case r.Cancel != nil:
 		r.Status, r.Reason = RunRunning, "cancelling"
 	case r.busy():
@@ -348,8 +353,15 @@ func applyPhase(r *Run, e Event, d PhaseEnteredData) {
 }
 
 func applyCancel(r *Run, e Event, d CancelRequestedData) {
-	r.Cancel = &Cancel{Reason: d.Reason, Principal: d.Principal, Seq: e.Seq}
-	r.handled(d.ID, d.Body, e.Seq)
+	if r.handled(d.ID, d.Body, e.Seq); r.Cancel == nil {
+		r.Cancel = &Cancel{Reason: d.Reason, Principal: d.Principal, Seq: e.Seq}
+		if r.Cut != nil { // a rollback under way is gone through with
+			r.Cancel.Undo = r.Cut.Undo
+		}
+	}
+	if d.Undo.beyond(r.Cancel.Undo) {
+		r.Cancel.Undo = d.Undo
+	}
 }
 
 func applyVerdict(r *Run, e Event, d VerdictData) {
@@ -366,7 +378,7 @@ func applyVerdict(r *Run, e Event, d VerdictData) {
 func applyEnded(status RunStatus) func(*Run, Event, EndedData) {
 	return func(r *Run, e Event, d EndedData) {
 		r.Status, r.Reason, r.FailedEnd, r.News = status, d.Reason, d.Failed, e.Seq
-		r.Calling, r.Due, r.Cancel, r.Owed, r.Undo = false, false, nil, 0, nil
+		r.Calling, r.Due, r.Cancel, r.Cut, r.Owed, r.Undo = false, false, nil, nil, 0, nil
 	}
 }
 

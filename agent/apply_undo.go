@@ -12,7 +12,12 @@ func applyUndoRequested(r *Run, e Event, d UndoRequestedData) {
 		r.Undo = append(r.Undo, u)
 		r.tellUndo(e, u, "is being undone")
 	}
-	r.handled(d.ID, d.Body, e.Seq)
+	for _, s := range d.Stands {
+		r.Undo = append(r.Undo, Undoing{Step: s.Step, By: d.Principal.Subject, Reason: d.Reason, Stands: s.Why})
+	}
+	if d.ID != "" {
+		r.handled(d.ID, d.Body, e.Seq)
+	}
 }
 
 // tellUndo tells the model how the undo of a step stands, in the one item that
@@ -51,6 +56,8 @@ func (r *Run) undoSettled(s *Step, e Event, d StepSettledData) {
 	case u == nil:
 	case d.Again:
 		u.As = ""
+	case d.Status == StepInDoubt && r.undoesAtEnd(): // the run asks no operator any more, and undoes the rest
+		r.stands(e, *u, fmt.Sprintf("nobody knows whether its undo, step %s, %s, happened", s.ID, s.Tool))
 	case d.Status == StepInDoubt:
 		r.tellUndo(e, *u, fmt.Sprintf("may have been undone: nobody knows whether step %s, %s, happened; a person must find out", s.ID, s.Tool))
 	default:
@@ -70,7 +77,7 @@ func (r *Run) undoSettled(s *Step, e Event, d StepSettledData) {
 // stands ends an undo that did not happen.
 func (r *Run) stands(e Event, u Undoing, why string) {
 	r.tellUndo(e, u, "stands as it was: "+why)
-	ending := r.Cancel != nil || r.Repairs != nil
+	ending := r.Cancel != nil || r.Repairs != nil || r.Cut != nil
 	for i := range r.Undo {
 		if r.Undo[i].Step == u.Step && r.Undo[i].Stands == "" {
 			if r.Undo[i].Stands = why; !ending {

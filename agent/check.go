@@ -27,6 +27,9 @@ func (c *checker) header(noInit bool) {
 	if noInit {
 		c.report("init", "is missing: a run needs a first state")
 	}
+	if err := CheckPolicy(c.def.onMessage); err != nil {
+		c.report("on message", "%v", err)
+	}
 	l := c.def.limits
 	for _, p := range []struct {
 		name  string
@@ -76,6 +79,15 @@ func (c *checker) tool(where string, t *toolDef, result reflect.Type) {
 	}
 	if t.gate != nil {
 		c.gate(at, t.gate)
+	}
+	switch t.onCut {
+	case CutWait, CutUndo: // that an undo needs a compensation is checked once that is known
+	case CutAbandon:
+		if t.effect != ReadOnly {
+			c.report(at, "is to be abandoned when its turn is cut short, but it has an effect, which may happen all the same: choose %s, or %s", CutWait, CutUndo)
+		}
+	default:
+		c.report(at, "OnCut %q is none of %s", t.onCut, words([]OnCut{CutWait, CutAbandon, CutUndo}))
 	}
 }
 
@@ -185,6 +197,9 @@ func (c *checker) references() {
 	for _, name := range sortedKeys(c.def.tools) {
 		t := c.def.tools[name]
 		known("tool "+name, "Verifies", t.verifies)
+		if t.onCut == CutUndo && t.undo == "" {
+			c.report("tool "+name, "is to be undone when its turn is cut short, but names no compensation (Undo)")
+		}
 		if t.gate != nil {
 			known("tool "+name, "the gate's Reads", t.gate.reads)
 		}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -69,12 +70,16 @@ func (m *Machine) sent(what, id, body string, who Principal) (r Receipt, stop bo
 }
 
 func (m *Machine) message(in Message) Receipt {
-	body := digest([]any{"message", clean(in.Text)})
+	content := []any{"message", clean(in.Text)}
+	if in.Policy != "" {
+		content = append(content, clean(string(in.Policy)))
+	}
+	body := digest(content)
 	if r, stop := m.sent("message", in.ID, body, in.Principal); stop {
 		return r
 	}
-	if err := m.CheckMessage(in.Text); err != nil {
-		return refused(ErrorCode(err), "%v", err)
+	if err := errors.Join(m.CheckMessage(in.Text), CheckPolicy(in.Policy)); err != nil {
+		return refused(CodeInvalid, "%v", err)
 	}
 	switch {
 	case m.run.Cancel != nil:
@@ -83,6 +88,10 @@ func (m *Machine) message(in Message) Receipt {
 		return refused(CodeEnded, "the run is ending; start a new one")
 	case m.run.Repairs != nil:
 		return refused(CodeInvalid, "this run only undoes steps of %s, and takes no messages", m.run.Repairs.Address)
+	}
+	busy := m.run.busy()
+	if busy && m.policy(in) == MessageReject {
+		return refused(CodeConflict, "the run is busy (%s) and takes no message meanwhile: send this again when it waits", m.doing())
 	}
 	unread := len(in.Text)
 	for _, it := range m.run.Opening {
@@ -93,14 +102,15 @@ func (m *Machine) message(in Message) Receipt {
 	if unread > m.run.Limits.Message {
 		return refused(CodeUnavailable, "the run is busy and its unread messages would pass %d bytes; send this again later", m.run.Limits.Message)
 	}
-	e := m.emit(EventMessage, "", MessageData{ID: in.ID, Principal: in.Principal, Text: in.Text, Body: body})
+	e := m.emit(EventMessage, "", MessageData{ID: in.ID, Principal: in.Principal, Text: in.Text, Body: body, Policy: in.Policy,
+		First: in.First && busy && m.policy(Message{Policy: in.Policy}) != MessageQueue})
 	for _, g := range slices.Clone(m.run.Gates) {
 		if g.Status == GateOpen && g.Kind == KindAsk {
 			m.emit(EventGateClosed, g.ID, GateClosedData{Gate: g.ID, Status: GateAnswered, By: &in.Principal, Reason: "by the user's message"})
 			m.emit(EventStepSettled, g.ID, StepSettledData{Status: StepDone, Reason: "the user's next message is the answer"})
 		}
 	}
-	return Receipt{Status: Accepted, Seq: e.Seq}
+	return Receipt{Status: Accepted, Seq: e.Seq, Took: m.interrupt(in, busy)}
 }
 
 // CheckMessage says whether a text can be a message, before it is sent.
@@ -145,34 +155,46 @@ func clean(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
 }
 
-// cancel ends the run. What has an effect and runs is waited for, so that
-// every step ends in a definite status; what only reads is let go.
+// cancel ends the run. Its running steps end by their tools' choice, so that every
+// step ends in a definite status; then what is to be undone is. A second cancel
+// that undoes more is merged into the first.
 func (m *Machine) cancel(in CancelRun) Receipt {
-	body := digest([]any{"cancel", clean(in.Reason)})
+	undo := in.Undo.norm()
+	content := []any{"cancel", clean(in.Reason)}
+	if undo != "" {
+		content = append(content, clean(string(undo)))
+	}
+	body := digest(content)
 	if r, stop := m.sent("cancel", in.ID, body, in.Principal); stop {
 		return r
 	}
-	if len(in.Reason) > reasonLimit {
+	switch err := CheckUndoScope(in.Undo); {
+	case err != nil:
+		return refused(CodeInvalid, "%v", err)
+	case len(in.Reason) > reasonLimit:
 		return refused(CodeInvalid, "the reason has %d bytes, the limit is %d", len(in.Reason), reasonLimit)
-	}
-	if m.run.Cancel != nil {
+	case undo != "" && m.run.Repairs != nil:
+		return refused(CodeInvalid, "this run only undoes steps of %s: cancel it without an undo", m.run.Repairs.Address)
+	case m.run.Cancel != nil && !undo.beyond(m.run.Cancel.Undo):
 		return Receipt{Status: Repeated, Seq: m.run.Cancel.Seq, Reason: "a cancel is under way"}
 	}
-	e := m.emit(EventCancelRequested, "", CancelRequestedData{ID: in.ID, Principal: in.Principal, Reason: clean(in.Reason), Body: body})
-	if m.run.Calling {
-		m.emit(EventTurnCut, "", TurnCutData{Reason: "the run was cancelled", LetGo: true})
+	took := &Took{How: TookNow}
+	if m.run.Cancel != nil {
+		took.How = TookMerged
 	}
+	e := m.emit(EventCancelRequested, "", CancelRequestedData{ID: in.ID, Principal: in.Principal, Reason: clean(in.Reason), Undo: undo, Body: body})
+	m.letGo("the run was cancelled")
 	for _, s := range slices.Clone(m.run.Steps) {
 		switch {
-		case s.Status == StepWaiting:
+		case s.Status == StepWaiting && (s.Undoes == "" || m.run.Cancel.Undo == ""):
 			m.closeStep(s.ID, GateVoid, StepCancelled, "the run was cancelled")
 		case s.Status == StepInDoubt:
 			m.closeDoubt(s.ID, "the run was cancelled")
-		case s.Status == StepRunning && m.def.tools[s.Tool].effect == ReadOnly:
-			m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepAbandoned, Reason: "the run was cancelled"})
+		case s.Status == StepRunning:
+			m.cutStep(s, "the run was cancelled")
 		}
 	}
-	return Receipt{Status: Accepted, Seq: e.Seq}
+	return Receipt{Status: Accepted, Seq: e.Seq, Took: took}
 }
 
 // closeStep ends a step that waits at its gate, and the gate.

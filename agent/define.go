@@ -22,6 +22,9 @@ type Spec[In, S any] struct {
 	Tools  []Tool[S]
 	Budget Budget // zero fields take the defaults
 	Limits Limits // zero fields take the defaults
+	// OnMessage is what a message does while the run is busy, where it does not say
+	// so itself; "": [MessageQueue].
+	OnMessage MessagePolicy
 	// Operators are the roles that may say what became of a step in doubt; none:
 	// [DefaultOperator].
 	Operators []string
@@ -80,6 +83,7 @@ type Definition struct {
 	limits      Limits
 	operators   []string
 	signed      bool
+	onMessage   MessagePolicy
 	fields      []Field
 	phases      []*phaseDef
 	tools       map[string]*toolDef
@@ -119,6 +123,7 @@ type toolDef struct {
 	resultType        reflect.Type
 	gate              *gateDef
 	undo              string // the tool that compensates for it; "": none
+	onCut             OnCut
 	commit            func(state, args, result JSON) (JSON, error)
 	source            any
 }
@@ -127,7 +132,7 @@ type toolDef struct {
 // [Definition.Err]: a worker refuses a definition that has any.
 func Define[In, S any](spec Spec[In, S]) *Definition {
 	d := &Definition{Name: spec.Name, Version: spec.Version, Instructions: spec.Instructions, tools: map[string]*toolDef{},
-		limits: spec.Limits.withDefaults(spec.Budget), operators: spec.Operators, signed: spec.Signed}
+		limits: spec.Limits.withDefaults(spec.Budget), operators: spec.Operators, signed: spec.Signed, onMessage: spec.OnMessage}
 	if len(d.operators) == 0 {
 		d.operators = []string{DefaultOperator}
 	}
@@ -235,7 +240,7 @@ func addTool[S any](c *checker, t Tool[S], where string) string {
 		return spec.Name
 	}
 	d := &toolDef{name: spec.Name, doc: spec.Doc, effect: spec.Effect, quick: spec.Quick, repeatable: spec.Repeatable,
-		timeout: spec.Timeout, deadline: spec.Deadline, verifies: spec.Verifies, argsType: spec.Args, resultType: spec.Result, source: spec.Source}
+		timeout: spec.Timeout, deadline: spec.Deadline, verifies: spec.Verifies, onCut: spec.onCut(), argsType: spec.Args, resultType: spec.Result, source: spec.Source}
 	d.result, _ = schemaOf(spec.Result)
 	d.commit = func(state, args, result JSON) (JSON, error) {
 		var s S

@@ -18,6 +18,7 @@ type ToolInfo struct {
 	Args     JSON   // schema
 	Gated    bool   // it may need a person
 	Undo     string // the tool that compensates for it; "": none
+	OnCut    OnCut  // what becomes of a running call when its turn is cut short
 	Source   any    // the value given to the definition
 }
 
@@ -55,7 +56,7 @@ func (d *Definition) Tool(name string) (ToolInfo, bool) {
 		return ToolInfo{}, false
 	}
 	info := ToolInfo{Name: t.name, Doc: t.doc, Effect: t.effect, Quick: t.quick, Timeout: t.timeout, Deadline: t.deadline,
-		Gated: t.gate != nil, Undo: t.undo, Source: t.source}
+		Gated: t.gate != nil, Undo: t.undo, OnCut: t.onCut, Source: t.source}
 	if t.args != nil {
 		info.Args = t.args.text
 	}
@@ -148,6 +149,7 @@ func (d *Definition) print() string {
 		Args              JSON
 		Gate              *gate
 		Undo              string `json:",omitempty"`
+		OnCut             OnCut  `json:",omitempty"` // where it is not the default
 	}
 	type move struct {
 		To   string
@@ -164,6 +166,9 @@ func (d *Definition) print() string {
 	for _, name := range sortedKeys(d.tools) {
 		t := d.tools[name]
 		e := tool{Name: name, Effect: string(t.effect), Quick: t.quick, Repeatable: t.repeatable, Gate: gateOf(t.gate), Undo: t.undo}
+		if def := (ToolSpec[struct{}]{Effect: t.effect}).onCut(); t.onCut != def {
+			e.OnCut = t.onCut
+		}
 		if t.args != nil {
 			e.Args = t.args.text
 		}
@@ -189,5 +194,7 @@ func (d *Definition) print() string {
 		Tools   []tool
 		Phases  []phase
 		Signed  bool `json:",omitempty"`
-	}{d.Name, d.Version, in, d.fields, tools, phases, d.signed})[:16]
+		// OnMessage is left out where it is the default.
+		OnMessage MessagePolicy `json:",omitempty"`
+	}{d.Name, d.Version, in, d.fields, tools, phases, d.signed, d.onMessage.unlessQueue()})[:16]
 }

@@ -33,6 +33,10 @@ type MessageData struct {
 	Principal Principal `json:"principal"`
 	Text      string    `json:"text"`
 	Body      string    `json:"body"` // digest, to tell a repeat from another message
+	// Policy is the message's own, where it has one.
+	Policy MessagePolicy `json:"policy,omitempty"`
+	// First says that it came with the start, where that matters.
+	First bool `json:"first,omitempty"`
 }
 
 // TurnStartedData is the data of EventTurnStarted.
@@ -196,6 +200,7 @@ type CancelRequestedData struct {
 	ID        string    `json:"id"`
 	Principal Principal `json:"principal"`
 	Reason    string    `json:"reason,omitempty"`
+	Undo      UndoScope `json:"undo,omitempty"`
 	Body      string    `json:"body"`
 }
 
@@ -240,13 +245,16 @@ type AmendedData struct {
 	Body      string    `json:"body"`
 }
 
-// UndoRequestedData is the data of EventUndoRequested.
+// UndoRequestedData is the data of EventUndoRequested. Without an id it is the
+// run's own: a cut or a cancel has it undone.
 type UndoRequestedData struct {
-	ID        string    `json:"id"`
+	ID        string    `json:"id,omitempty"`
 	Principal Principal `json:"principal"`
 	Steps     []string  `json:"steps"` // in the order in which they will be undone
 	Reason    string    `json:"reason"`
-	Body      string    `json:"body"`
+	Body      string    `json:"body,omitempty"`
+	// Stands are those that were to be undone, too, and cannot be.
+	Stands []Standing `json:"stands,omitempty"`
 }
 
 // SnapshotLoadedData is the data of EventSnapshotLoaded.

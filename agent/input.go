@@ -27,6 +27,8 @@ type Message struct {
 	ID        string
 	Principal Principal
 	Text      string
+	Policy    MessagePolicy // while the run is busy; "": the agent's own
+	First     bool          // it came with the start: it waits for what that began
 }
 
 // Proposed is the model's answer. Calls have arguments as the model wrote them.
@@ -100,6 +102,7 @@ type CancelRun struct {
 	ID        string
 	Principal Principal
 	Reason    string
+	Undo      UndoScope // what is undone before the run ends; "": nothing
 }
 
 // AmendRun sets fields of the state from outside.
@@ -221,7 +224,25 @@ type Receipt struct {
 	Seq    int64         `json:"seq,omitempty"`    // the event that recorded it
 	Run    RunStatus     `json:"run"`
 	Gate   *GateOutcome  `json:"gate,omitempty"` // for a verdict: how its gate stands
+	Took   *Took         `json:"took,omitempty"` // for a message or a cancel that was accepted: where it takes effect
 }
+
+// Took says where an input takes effect.
+type Took struct {
+	How  TookHow `json:"how"`
+	Turn int     `json:"turn,omitempty"` // of a message: the turn that begins with it
+}
+
+// TookHow says how an input takes effect. On the wire; never rename.
+type TookHow string
+
+const (
+	TookNow         TookHow = "now"         // at once
+	TookQueued      TookHow = "queued"      // after what runs
+	TookInterrupted TookHow = "interrupted" // it cut the turn short
+	TookRolledBack  TookHow = "rolled_back" // it cut the turn short, and what that did is undone
+	TookMerged      TookHow = "merged"      // into an interrupt or a cancel that was under way
+)
 
 // ReceiptStatus says what became of an input. On the wire; never rename.
 type ReceiptStatus string
@@ -255,7 +276,9 @@ type CancelModel struct{ Turn int }
 // RunStep runs a tool. It comes back as StepFinished, StepNotApplied or StepUnknown.
 type RunStep struct{ Task Task }
 
-// CancelStep lets go of a running ReadOnly step; it comes back as StepStopped.
+// CancelStep lets go of a running ReadOnly step, which comes back as StepStopped.
+// One with an effect is told to stop, and comes back as what is known of it: once
+// StepNotApplied says that it did not happen, it never can.
 type CancelStep struct{ Step string }
 
 // OpenGate sets the gate's timers, and asks whether the effect of its step

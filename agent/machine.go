@@ -77,7 +77,7 @@ func (m *Machine) decide(in Input) Receipt {
 	case StepFinished:
 		m.stepFinished(in)
 	case StepNotApplied:
-		m.stepEnded(in.Step, StepSettledData{Status: failedStatus(in.ForGood), Reason: clip(in.Reason, reasonLimit), ForGood: in.ForGood})
+		m.stepEnded(in.Step, m.notApplied(in))
 	case StepUnknown:
 		m.stepEnded(in.Step, StepSettledData{Status: StepInDoubt, Reason: clip(in.Reason, reasonLimit)})
 	case StepStopped:
@@ -203,7 +203,7 @@ func (m *Machine) quick(tool string) bool {
 func (m *Machine) react(e Event) {
 	switch e.Type {
 	case EventStarted, EventReply, EventMessage, EventVerdict, EventPaused, EventResumed, EventAmended, EventUndoRequested, EventInputRefused,
-		EventRulingMade, EventRulingDrafted, EventRulingConfirmed, EventRulingLifted, EventGateEscalated:
+		EventRulingMade, EventRulingDrafted, EventRulingConfirmed, EventRulingLifted, EventGateEscalated, EventInterrupted:
 		m.visible = true
 	case EventTurnStarted:
 		m.command(CallModel{View: m.view()})
@@ -211,6 +211,8 @@ func (m *Machine) react(e Event) {
 		if d, _ := decodeData[TurnCutData](e); d.LetGo {
 			m.command(CancelModel{Turn: e.Turn})
 		}
+	case EventStepCut:
+		m.command(CancelStep{Step: e.Step})
 	case EventStepStarted:
 		m.startStep(e)
 	case EventStepResumed:

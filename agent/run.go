@@ -120,6 +120,8 @@ type Run struct {
 	Used      Used     `json:"used"`
 	Granted   Granted  `json:"granted,omitzero"`
 	Cancel    *Cancel  `json:"cancel,omitempty"`
+	Cut       *Cutting `json:"cut,omitempty"`  // the turn that is being cut short
+	Gone      int      `json:"gone,omitempty"` // effects that happened and whose steps the run holds no more
 	Trimmed   Trimmed  `json:"trimmed,omitzero"`
 	FailedEnd []string `json:"failed_end,omitempty"` // final Enter steps that did not happen
 }
@@ -315,6 +317,7 @@ type Step struct {
 	// or whose policy had changed when a person decided.
 	Replaces string `json:"replaces,omitempty"`
 	EditedBy string `json:"edited_by,omitempty"` // subject of who wrote its arguments
+	Cut      bool   `json:"cut,omitempty"`       // it was told to stop, and is undone if it has happened
 }
 
 // StepSource says who made the call.
@@ -339,11 +342,13 @@ type Handled struct {
 	Seq  int64  `json:"seq"`
 }
 
-// Cancel is a cancel under way: the run ends when its running steps have.
+// Cancel is a cancel under way: the run ends when its running steps have, and
+// what is to be undone is undone or stands.
 type Cancel struct {
 	Reason    string    `json:"reason,omitempty"`
 	Principal Principal `json:"principal"`
 	Seq       int64     `json:"seq"`
+	Undo      UndoScope `json:"undo,omitempty"`
 }
 
 // Used counts against the [Budget]. The last three count in a row.

@@ -138,7 +138,7 @@ func (d *driver) do(lines []string) string {
 		return d.step(agent.Started{Tenant: "acme", Key: "k1", FirstRunID: "run-1", Version: 1, Rules: agent.Rules, Limits: def.Limits(),
 			Fingerprint: "f", Principal: agent.Principal{Subject: "backend"}, User: "user", Body: body})
 	case "message":
-		return d.step(agent.Message{ID: id, Principal: who, Text: strings.ReplaceAll(arg(0), `\0`, "\x00")})
+		return d.step(agent.Message{ID: id, Principal: who, Text: strings.ReplaceAll(arg(0), `\0`, "\x00"), Policy: agent.MessagePolicy(kv["policy"]), First: kv["first"] == "true"})
 	case "model":
 		in := agent.Proposed{Turn: d.m.Run().Turn, Text: kv["text"], Finish: agent.FinishReason(kv["finish"]), Model: "scripted",
 			Usage: agent.Usage{Input: 100, Output: 10}}
@@ -184,7 +184,7 @@ func (d *driver) do(lines []string) string {
 		d.now = d.now.Add(dur)
 		return d.step(agent.GateTimerFired{Gate: arg(1)})
 	case "cancel":
-		return d.step(agent.CancelRun{ID: id, Principal: who, Reason: kv["reason"]})
+		return d.step(agent.CancelRun{ID: id, Principal: who, Reason: kv["reason"], Undo: agent.UndoScope(kv["undo"])})
 	case "amend":
 		return d.step(agent.AmendRun{ID: id, Principal: who, Fields: agent.JSON(fields), Reason: kv["reason"]})
 	case "pause":
@@ -256,6 +256,9 @@ func (d *driver) step(in agent.Input) string {
 		}
 		fmt.Fprintln(&out)
 	}
+	if took := receipt.Took; took != nil && took.How != agent.TookNow && took.How != agent.TookQueued {
+		fmt.Fprintf(&out, "receipt %s, turn %d\n", took.How, took.Turn)
+	}
 	r := d.m.Run()
 	fmt.Fprintf(&out, "= %s", r.Status)
 	if r.Reason != "" {
@@ -318,6 +321,9 @@ func brief(e agent.Event) string {
 	case agent.EventMessage:
 		var v agent.MessageData
 		must(json.Unmarshal(e.Data, &v))
+		if v.Policy != "" {
+			return fmt.Sprintf(" %s %q %s", v.ID, v.Text, v.Policy)
+		}
 		return fmt.Sprintf(" %s %q", v.ID, v.Text)
 	case agent.EventGateClosed:
 		var v agent.GateClosedData
@@ -331,7 +337,16 @@ func brief(e agent.Event) string {
 		}
 		return out + ": " + v.Reason
 	case agent.EventCancelRequested:
+		var v agent.CancelRequestedData
+		must(json.Unmarshal(e.Data, &v))
+		if v.Undo != "" {
+			return " undo " + string(v.Undo)
+		}
 		return ""
+	case agent.EventInterruptSettled:
+		var v agent.InterruptSettledData
+		must(json.Unmarshal(e.Data, &v))
+		return " " + v.Account
 	}
 	return " " + e.Data.String()
 }

@@ -41,12 +41,26 @@ type ToolSpec[S any] struct {
 	// are of type UndoArgs: what was called, and what came of it.
 	Undo     Tool[S]
 	UndoArgs reflect.Type
+	// OnCut is what becomes of a running call when its turn is cut short; "":
+	// abandon where the tool only reads, else wait.
+	OnCut OnCut
 	// Commit puts a result into the state. An error refuses it: the state
 	// stays, the step is done all the same, and the model is told.
 	Commit func(s *S, args, result JSON) error
 	// Source is the value that made the spec; activities find the tool's
 	// function by it.
 	Source any
+}
+
+// onCut is what becomes of a running call when its turn is cut short.
+func (t ToolSpec[S]) onCut() OnCut {
+	switch {
+	case t.OnCut != "":
+		return t.OnCut
+	case t.Effect == ReadOnly:
+		return CutAbandon
+	}
+	return CutWait
 }
 
 // GateSpec is a policy: when a person must decide, who, and by when.

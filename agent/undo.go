@@ -13,7 +13,7 @@ type Undoing struct {
 	Reason string `json:"reason"`
 	As     string `json:"as,omitempty"` // the step that undoes it, once that has begun
 	// Stands is why it could not be undone. It is kept only of a run that is about
-	// to end, which then says so.
+	// to end, and of a turn that is being cut short: either then says so.
 	Stands string `json:"stands,omitempty"`
 }
 
@@ -59,6 +59,16 @@ func (r *Run) undoing() *Undoing {
 		}
 	}
 	return nil
+}
+
+// undoWaits reports whether the undo that is under way waits for a person.
+func (r *Run) undoWaits() bool {
+	u := r.undoing()
+	if u == nil {
+		return false
+	}
+	s := r.step(u.As)
+	return s != nil && s.Status == StepWaiting
 }
 
 // undoable is a step that can be undone now, or why it cannot, and what to do. It

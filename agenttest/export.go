@@ -96,7 +96,7 @@ func (x *journal) isCause(e agent.Event) bool {
 		agent.EventRulingLifted, agent.EventRulingConfirmed:
 		return true
 	case agent.EventUndoRequested:
-		return !x.repair // whose start asks for it
+		return !x.repair && dataOf[agent.UndoRequestedData](e).ID != "" // else its start asks for it, or a cut
 	case agent.EventTurnCut:
 		return !dataOf[agent.TurnCutData](e).LetGo
 	case agent.EventPaused:

@@ -29,7 +29,7 @@ func (x *journal) line(g group, e agent.Event) (l *lineOf, calls string, err err
 		l, err = x.startLine(g, e)
 	case agent.EventMessage:
 		d := dataOf[agent.MessageData](e)
-		l = newLine("message", quoted(d.Text)).opt("id", d.ID).who(d.Principal)
+		l = newLine("message", quoted(d.Text)).opt("policy", string(d.Policy)).opt("first", trueOr(d.First)).opt("id", d.ID).who(d.Principal)
 	case agent.EventProposal:
 		l, calls = modelLines(dataOf[agent.Proposal](e))
 	case agent.EventTurnCut:
@@ -67,7 +67,7 @@ func (x *journal) steerLine(g group, e agent.Event) (*lineOf, error) {
 	switch e.Type {
 	case agent.EventCancelRequested:
 		d := dataOf[agent.CancelRequestedData](e)
-		return newLine("cancel").opt("reason", d.Reason).opt("id", d.ID).who(d.Principal), nil
+		return newLine("cancel").opt("undo", string(d.Undo)).opt("reason", d.Reason).opt("id", d.ID).who(d.Principal), nil
 	case agent.EventRulingLifted, agent.EventRulingConfirmed:
 		d := dataOf[agent.RulingConfirmedData](e)
 		verb := map[agent.EventType]string{agent.EventRulingLifted: "lift_ruling", agent.EventRulingConfirmed: "confirm_ruling"}[e.Type]
@@ -188,6 +188,11 @@ func (x *journal) doneLine(g group, e agent.Event) *lineOf {
 func settledLine(e agent.Event) (*lineOf, error) {
 	d := dataOf[agent.StepSettledData](e)
 	verb := map[agent.StepStatus]string{agent.StepFailed: "failed", agent.StepRefused: "refused", agent.StepInDoubt: "unknown", agent.StepCancelled: "stopped"}[d.Status]
+	if d.Status == agent.StepCancelled && d.Reason != "" { // it was told to stop, and was stopped in time
+		if verb = "failed"; d.ForGood {
+			verb = "refused"
+		}
+	}
 	switch verb {
 	case "":
 		return nil, fmt.Errorf("no input is known by which a running step ends as %s", d.Status)

@@ -165,6 +165,12 @@ func (r *Run) finish(s *stepRun, run tool.Runner, tries int) {
 	r.t.Helper()
 	info, _ := r.def.Tool(s.task.Tool)
 	result, err := r.attempt(run, s.task, info, tries)
+	r.ended(s, result, err)
+}
+
+// ended tells the machine how a step ended.
+func (r *Run) ended(s *stepRun, result tool.Result, err error) {
+	r.t.Helper()
 	if err != nil {
 		r.lookups = append(r.lookups, s.lookups...)
 		r.push(failed(s.task, err))

@@ -13,7 +13,8 @@ import (
 var inputs = map[string]func(*player, words) (agent.Input, error){
 	"start": (*player).startInput,
 	"message": func(p *player, w words) (agent.Input, error) {
-		return agent.Message{ID: p.id(w), Principal: p.who(w, p.run.Run().User), Text: w.text(0)}, nil
+		return agent.Message{ID: p.id(w), Principal: p.who(w, p.run.Run().User), Text: w.text(0), Policy: agent.MessagePolicy(w.optionOr("policy", "")),
+			First: w.optionOr("first", "") == "true"}, nil
 	},
 	"model": (*player).modelInput,
 	"model_failed": func(p *player, w words) (agent.Input, error) {
@@ -49,7 +50,7 @@ var inputs = map[string]func(*player, words) (agent.Input, error){
 		return agent.ResumeRun{ID: p.id(w), Principal: p.who(w, "operator"), Reason: w.optionOr("reason", "")}, nil
 	},
 	"cancel": func(p *player, w words) (agent.Input, error) {
-		return agent.CancelRun{ID: p.id(w), Principal: p.who(w, "operator"), Reason: w.optionOr("reason", "")}, nil
+		return agent.CancelRun{ID: p.id(w), Principal: p.who(w, "operator"), Reason: w.optionOr("reason", ""), Undo: agent.UndoScope(w.optionOr("undo", ""))}, nil
 	},
 	"undo": func(p *player, w words) (agent.Input, error) {
 		in := agent.UndoSteps{ID: p.id(w), Principal: p.who(w, "operator"), Reason: w.optionOr("reason", "")}

@@ -185,10 +185,11 @@ func (r *Run) runStep(task agent.Task) {
 	r.held = append(r.held, s)
 }
 
-// cancelStep lets go of a step that only reads.
+// cancelStep lets go of a step that only reads. One with an effect is told to stop:
+// the test says what came of it, with Stops, Done or Fail.
 func (r *Run) cancelStep(id string) {
 	for i, s := range r.held {
-		if s.task.Step == id {
+		if s.task.Step == id && s.task.Effect == agent.ReadOnly {
 			r.held = append(r.held[:i:i], r.held[i+1:]...)
 			r.lookups = append(r.lookups, s.lookups...)
 			r.push(agent.StepStopped{Step: id})

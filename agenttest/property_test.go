@@ -51,7 +51,8 @@ func act(t *rapid.T, run *agenttest.Run) {
 	kim := agent.Principal{Subject: "kim", Roles: []string{rapid.SampledFrom([]string{"refunds", "support", agent.DefaultOperator}).Draw(t, "role")}}
 	switch rapid.IntRange(0, 8).Draw(t, "act") {
 	case 0, 1, 2:
-		run.Says(rapid.SampledFrom([]string{"yes", "1042", "1043, please", "\u00e4 <\"'>\n\n----\nstate"}).Draw(t, "text"))
+		policy := rapid.SampledFrom([]agent.MessagePolicy{"", "", agent.MessageReject, agent.MessageInterrupt, agent.MessageRollback}).Draw(t, "policy")
+		run.Interrupts(rapid.SampledFrom([]string{"yes", "1042", "1043, please", "\u00e4 <\"'>\n\n----\nstate"}).Draw(t, "text"), policy)
 	case 3:
 		run.Advance(time.Duration(rapid.IntRange(0, 20).Draw(t, "hours")) * time.Hour)
 	case 4:
@@ -102,7 +103,7 @@ func TestAnyRunExports(t *testing.T) {
 			act(rt, run)
 		}
 		if rapid.IntRange(0, 4).Draw(rt, "cancelled") == 0 {
-			run.Cancel("the end")
+			run.CancelUndoing(rapid.SampledFrom([]agent.UndoScope{"", agent.UndoTurn, agent.UndoRun}).Draw(rt, "undo"), "the end")
 		}
 		script, err := agenttest.Export(run.Events())
 		require.NoError(t, err)

@@ -51,7 +51,7 @@ func init() {
 // a JSON string. Lines that begin with # are comments. The inputs:
 //
 //	start {body}                    first; user=, tenant=, key=; of a repair run repair={…}
-//	message "text"
+//	message "text"                  policy=queue|reject|interrupt|rollback
 //	model "text"                    and its calls; finish=length
 //	model_failed "reason"
 //	done STEP result                it happened; stands STEP result: in an earlier branch
@@ -65,7 +65,8 @@ func init() {
 //	lift_ruling RULING              reason=; confirm_ruling of the model's draft
 //	amend {fields}                  reason=
 //	undo STEP...                    reason=
-//	pause, resume, cancel           reason=
+//	pause, resume                   reason=
+//	cancel                          reason=, undo=none|turn|run
 //	pass                            time passes: at=
 //	hold, snapshot RUN_ID           the run goes on in a new Temporal run
 //	state                           no input: expects status, phase and state

@@ -10,12 +10,20 @@ import (
 	"interlock/agent"
 	"interlock/llm"
 	"interlock/llm/scripted"
+	"interlock/tool"
 )
 
 // Says is a message of the user that the run serves.
 func (r *Run) Says(text string) agent.Receipt {
 	r.t.Helper()
 	return r.Input(agent.Message{ID: r.id(), Principal: agent.Principal{Subject: r.Run().User}, Text: text})
+}
+
+// Interrupts is a message of the user with a policy of its own: it matters while a
+// model call or a step runs.
+func (r *Run) Interrupts(text string, policy agent.MessagePolicy) agent.Receipt {
+	r.t.Helper()
+	return r.Input(agent.Message{ID: r.id(), Principal: agent.Principal{Subject: r.Run().User}, Text: text, Policy: policy})
 }
 
 // Propose answers the model call that waits: one proposal of all the parts. It
@@ -65,6 +73,20 @@ func (r *Run) Fail(step string, err error) {
 	r.t.Helper()
 	s := r.heldStep("Fail", step)
 	r.finish(s, r.shadow(s.task.Tool, func(agent.JSON) (agent.JSON, error) { return nil, err }), 1)
+	r.drive()
+}
+
+// Stops ends a step that was told to stop (see [tool.Tool.OnCut]): it had not
+// happened, and never will. It fails the test where the step was not told.
+func (r *Run) Stops(step string) {
+	r.t.Helper()
+	s := r.heldStep("Stops", step)
+	if !r.Step(step).Cut {
+		r.t.Fatalf("agenttest: Stops: step %s was not told to stop", step)
+	}
+	run, _ := r.shadow(s.task.Tool, nil).(tool.Closer)
+	_, err := run.Close(r.t.Context(), s.task, r.ports())
+	r.ended(s, tool.Result{}, err)
 	r.drive()
 }
 
@@ -181,6 +203,13 @@ func (r *Run) Resume() agent.Receipt {
 func (r *Run) Cancel(reason string) agent.Receipt {
 	r.t.Helper()
 	return r.Input(agent.CancelRun{ID: r.id(), Principal: agent.Principal{Subject: "operator"}, Reason: reason})
+}
+
+// CancelUndoing asks for the end of the run, and that what the latest turn or the
+// whole run did is undone before.
+func (r *Run) CancelUndoing(undo agent.UndoScope, reason string) agent.Receipt {
+	r.t.Helper()
+	return r.Input(agent.CancelRun{ID: r.id(), Principal: agent.Principal{Subject: "operator"}, Reason: reason, Undo: undo})
 }
 
 // Advance moves the clock. Gates whose time comes meanwhile expire one after the

@@ -107,6 +107,9 @@ type Answer struct {
 type ToolInput struct {
 	Ride
 	Task agent.Task `json:"task"`
+	// Close: nothing is run. The step was told to stop: it is found out what became
+	// of its effect, and what has not happened is kept from ever happening.
+	Close bool `json:"close,omitempty"`
 }
 
 // ToolOutput is the result of a tool's activity.

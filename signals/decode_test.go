@@ -20,7 +20,7 @@ func TestDecodersRefuse(t *testing.T) {
 		data   string
 		say    string
 	}{
-		{message, `{"id":"1","text":"a",` + who + `,"body":"b"}`, "/body does not exist; allowed: id, principal, text, token, trace_id"},
+		{message, `{"id":"1","text":"a",` + who + `,"body":"b"}`, "/body does not exist; allowed: id, policy, principal, text, token, trace_id"},
 		{message, `{"id":"1","text":"a","principal":{"subject":"ann","admin":true}}`, "/principal/admin does not exist"},
 		{message, `{"id":1,"text":"a",` + who + `}`, "/id must be string, not integer"},
 		{message, `{"id":"1","text":null,` + who + `}`, "/text must be string, not null"},
@@ -39,7 +39,7 @@ func TestDecodersRefuse(t *testing.T) {
 		{start, `{"agent":"refund","tenant":"acme","key":"k",` + who + `,"version":1.5}`, "/version must be integer, not number"},
 		{start, `{"agent":"refund","tenant":"acme","key":"k",` + who + `,"message":{"id":"1","text":"a",` + who + `,"x":1}}`, "/message/x does not exist"},
 		{start, `{"agent":"refund","tenant":"acme","key":"k",` + who + `,"body":{"a":1,"a":2}}`, `duplicate key "a" at /body`},
-		{cancel, `{"id":"1",` + who + `,"undo":"run"}`, "/undo does not exist"},
+		{cancel, `{"id":"1",` + who + `,"undone":"run"}`, "/undone does not exist"},
 		{verdict, `{"id":"1","gate":"3.1","digest":"d","verdict":true,` + who + `}`, "/verdict must be string, not boolean"},
 		{verdict, `{"id":"1","gate":"3.1","verdict":"approve",` + who + `}`, "/digest is missing"},
 	} {

@@ -26,8 +26,8 @@ var schemas = map[string]struct {
 	answer bool
 }{
 	"start":          {signals.Starts.Schema(), "Start input", "The one argument of every run's workflow. The workflow type is the agent's name, the workflow id is <tenant>/<agent>/<key>.", false},
-	"message":        {signals.Messages.Schema(), "Message", "Payload of the signal and of the update named message: what the user says.", false},
-	"cancel":         {signals.Cancels.Schema(), "Cancel", "Payload of the signal and of the update named cancel: ends the run once its running steps have ended.", false},
+	"message":        {signals.Messages.Schema(), "Message", "Payload of the signal and of the update named message: what the user says. policy is what it does while the run is busy: queue, reject, interrupt or rollback; none: the agent's own.", false},
+	"cancel":         {signals.Cancels.Schema(), "Cancel", "Payload of the signal and of the update named cancel: ends the run once its running steps have ended. undo is what is undone before: none, turn or run.", false},
 	"verdict":        {signals.Verdicts.Schema(), "Verdict", "Payload of the signal and of the update named verdict: a person's decision about one gate as it was shown. verdict is approve, reject, return or edit, the last three with a reason, and an edit with the new arguments, whole; of a question it is answer, with the answer; of a step in doubt it is happened, with a result, or did_not_happen, each with the reason.", false},
 	"amend":          {signals.Amends.Schema(), "Amend", "Payload of the signal and of the update named amend: sets fields of the state from outside. fields is an object of new values; null sets a field's zero value.", false},
 	"pause":          {signals.Pauses.Schema(), "Pause", "Payload of the signal and of the update named pause: nothing new starts until the run is resumed.", false},

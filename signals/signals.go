@@ -79,16 +79,33 @@ type Message struct {
 	Principal agent.Principal `json:"principal"`
 	Token     string          `json:"token,omitempty"` // proves the principal; see package token
 	Text      string          `json:"text"`
-	TraceID   string          `json:"trace_id,omitempty"`
+	// Policy is what the message does while the run is busy: queue, reject,
+	// interrupt or rollback; none: the agent's own. The first message, which comes
+	// with the start, waits for what the start began, whatever it says here.
+	Policy  agent.MessagePolicy `json:"policy,omitempty"`
+	TraceID string              `json:"trace_id,omitempty"`
 }
 
-// Cancel ends the run once its running steps have ended.
+// Content is what makes a repeat of the message's id the same message.
+func (m Message) Content() []any {
+	if m.Policy == "" {
+		return []any{m.Text}
+	}
+	return []any{m.Text, m.Policy}
+}
+
+// Cancel ends the run once its running steps have ended, and what is to be undone
+// is undone or known to stand. One that comes while another is under way is merged
+// into it: the most is undone that any of them asked for.
 type Cancel struct {
 	ID        string          `json:"id"`
 	Principal agent.Principal `json:"principal"`
 	Token     string          `json:"token,omitempty"` // proves the principal; see package token
 	Reason    string          `json:"reason,omitempty"`
-	TraceID   string          `json:"trace_id,omitempty"`
+	// Undo is what is undone before the end, the last first: none (the default),
+	// turn (what the latest turn did) or run.
+	Undo    agent.UndoScope `json:"undo,omitempty"`
+	TraceID string          `json:"trace_id,omitempty"`
 }
 
 // Verdict is a person's decision about one gate as it was shown.
@@ -283,6 +300,9 @@ func CheckStart(s Start) error {
 		if err := agent.CheckText(m.Text, agent.DefaultLimits().Message); err != nil {
 			return err
 		}
+		if err := agent.CheckPolicy(m.Policy); err != nil {
+			return err
+		}
 	}
 	if p := s.Repair; p != nil {
 		return checkRepair(s, *p)
@@ -305,7 +325,7 @@ func (s Start) Digest() string {
 	}
 	parts := []any{s.Agent, user, body}
 	if s.Message != nil {
-		parts = append(parts, s.Message.ID, s.Message.Text)
+		parts = append(append(parts, s.Message.ID), s.Message.Content()...)
 	}
 	if p := s.Repair; p != nil {
 		parts = append(parts, "repair", p.Address, p.FirstRunID, p.StepIDs())

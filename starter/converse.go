@@ -61,7 +61,7 @@ func (s *Starter) Converse(ctx context.Context, in Converse) (Conversed, error) 
 		return Conversed{}, err
 	}
 	start.Message = nil // it comes as an update, which is answered
-	c := &conversation{s: s, start: start, input: input{signals.NameMessage, m.ID, m.Principal, m, []any{m.Text}},
+	c := &conversation{s: s, start: start, input: input{signals.NameMessage, m.ID, m.Principal, m, m.Content()},
 		address: signals.Address(in.Tenant, in.Agent, in.Key), nonce: rand.Text()}
 	if c.body, err = c.input.check(); err != nil {
 		return Conversed{}, err

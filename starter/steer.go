@@ -3,6 +3,7 @@ package starter
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -15,17 +16,27 @@ import (
 )
 
 // Message tells the run what the user says. The receipt says whether it was
-// taken in; a repeat of the id is answered as the first was.
+// taken in, and where it takes effect; a repeat of the id is answered as the first
+// was. A busy run refuses one whose policy is reject, with CodeConflict.
 func (s *Starter) Message(ctx context.Context, address string, m signals.Message) (agent.Receipt, error) {
-	if err := agent.CheckText(m.Text, maxMessage); err != nil {
-		return agent.Receipt{}, err
+	if err := errors.Join(agent.CheckText(m.Text, maxMessage), agent.CheckPolicy(m.Policy)); err != nil {
+		return agent.Receipt{}, agent.Errorf(agent.CodeInvalid, "%v", err)
 	}
-	return s.update(ctx, address, input{signals.NameMessage, m.ID, m.Principal, m, []any{m.Text}})
+	return s.update(ctx, address, input{signals.NameMessage, m.ID, m.Principal, m, m.Content()})
 }
 
-// Cancel ends the run once its running steps have ended.
+// Cancel ends the run once its running steps have ended and what Undo names is
+// undone, or known to stand: the end event lists what stands. The receipt comes at
+// once; [Starter.Wait] answers with the end.
 func (s *Starter) Cancel(ctx context.Context, address string, c signals.Cancel) (agent.Receipt, error) {
-	return s.update(ctx, address, input{signals.NameCancel, c.ID, c.Principal, c, []any{c.Reason}})
+	if err := agent.CheckUndoScope(c.Undo); err != nil {
+		return agent.Receipt{}, err
+	}
+	content := []any{c.Reason}
+	if c.Undo != "" && c.Undo != agent.UndoNone {
+		content = append(content, c.Undo)
+	}
+	return s.update(ctx, address, input{signals.NameCancel, c.ID, c.Principal, c, content})
 }
 
 // Amend sets fields of the run's state. A field that an amend may not set, or a

@@ -125,11 +125,11 @@ func listen[T any](ctx workflow.Context, name string, d agent.Decoder[T], input 
 }
 
 func messageInput(m signals.Message) (agent.Input, string) {
-	return agent.Message{ID: m.ID, Principal: unverified(m.Principal), Text: m.Text}, m.TraceID
+	return agent.Message{ID: m.ID, Principal: unverified(m.Principal), Text: m.Text, Policy: m.Policy}, m.TraceID
 }
 
 func cancelInput(c signals.Cancel) (agent.Input, string) {
-	return agent.CancelRun{ID: c.ID, Principal: unverified(c.Principal), Reason: c.Reason}, c.TraceID
+	return agent.CancelRun{ID: c.ID, Principal: unverified(c.Principal), Reason: c.Reason, Undo: c.Undo}, c.TraceID
 }
 
 func verdictInput(v signals.Verdict) (agent.Input, string) {
@@ -165,8 +165,8 @@ func confirmInput(r signals.ConfirmRuling) (agent.Input, string) {
 // that nothing of it is written to the history; it changes nothing.
 func (b *inbox) handle(ctx workflow.Context, l *loop) error {
 	return errors.Join(
-		update(ctx, b, l, signals.NameMessage, signals.Messages, messageInput, func(m signals.Message) error { return l.checkMessage(m.Text) }),
-		update(ctx, b, l, signals.NameCancel, signals.Cancels, cancelInput, func(signals.Cancel) error { return nil }),
+		update(ctx, b, l, signals.NameMessage, signals.Messages, messageInput, l.checkMessage),
+		update(ctx, b, l, signals.NameCancel, signals.Cancels, cancelInput, func(c signals.Cancel) error { return agent.CheckUndoScope(c.Undo) }),
 		update(ctx, b, l, signals.NameVerdict, signals.Verdicts, verdictInput, func(v signals.Verdict) error {
 			in, _ := verdictInput(v)
 			return agent.CheckVerdict(in.(agent.VerdictGiven).Verdict)

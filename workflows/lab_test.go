@@ -19,24 +19,26 @@ import (
 
 // lab is an agent with a tool of each effect, whose functions a test chooses.
 type lab struct {
-	db       *sql.DB // of pay
-	version  int
-	signed   bool                                                // verdicts
-	look     func(context.Context, text) (text, error)           // ReadOnly
-	glance   func(context.Context, text) (text, error)           // ReadOnly, quick
-	send     func(context.Context, tool.Key, text) (text, error) // Keyed
-	fire     func(context.Context, text) (text, error)           // Once
-	pay      func(context.Context, *sql.Tx, text) (text, error)  // Transactional
-	taken    func(*labState, text, text) error                   // Commit of look
-	gate     *tool.Gate[labState, text]                          // of pay
-	sendGate *tool.Gate[labState, text]
-	guard    func(agent.Situation[labState]) error // of the move to end
-	keep     func(text) text                       // of look and send
-	within   time.Duration                         // an attempt of look and send
-	opening  []string                              // texts that code pays on entering
-	limits   agent.Limits
-	budget   agent.Budget
-	undo     *labUndo // of send, fire and pay; nil: nothing undoes them
+	db        *sql.DB // of pay
+	version   int
+	signed    bool                                                // verdicts
+	look      func(context.Context, text) (text, error)           // ReadOnly
+	glance    func(context.Context, text) (text, error)           // ReadOnly, quick
+	send      func(context.Context, tool.Key, text) (text, error) // Keyed
+	fire      func(context.Context, text) (text, error)           // Once
+	pay       func(context.Context, *sql.Tx, text) (text, error)  // Transactional
+	taken     func(*labState, text, text) error                   // Commit of look
+	gate      *tool.Gate[labState, text]                          // of pay
+	sendGate  *tool.Gate[labState, text]
+	guard     func(agent.Situation[labState]) error // of the move to end
+	keep      func(text) text                       // of look and send
+	within    time.Duration                         // an attempt of look and send
+	opening   []string                              // texts that code pays on entering
+	limits    agent.Limits
+	budget    agent.Budget
+	undo      *labUndo    // of send, fire and pay; nil: nothing undoes them
+	cut       agent.OnCut // of send
+	onMessage agent.MessagePolicy
 }
 
 type labStart struct {
@@ -84,6 +86,7 @@ func (l lab) agent() *agent.Definition {
 		fire.Undo(l.undo.fire())
 		pay.Undo(l.undo.pay(l.db))
 	}
+	send.OnCut(l.cut)
 	if l.keep != nil {
 		look.Keep(l.keep)
 		send.Keep(l.keep)
@@ -112,7 +115,7 @@ func (l lab) agent() *agent.Definition {
 				}},
 			{Name: "end", Final: true, Say: func(agent.Situation[labState]) string { return "That was all." }},
 		},
-		Limits: l.limits, Budget: l.budget,
+		Limits: l.limits, Budget: l.budget, OnMessage: l.onMessage,
 	})
 }
 

@@ -171,7 +171,10 @@ func (l *loop) ordinary(ctx workflow.Context, task agent.Task, info agent.ToolIn
 	}
 	in := signals.ToolInput{Ride: ride, Task: task}
 	options := workflow.ActivityOptions{StartToCloseTimeout: attempt, ScheduleToCloseTimeout: deadline,
-		HeartbeatTimeout: heartbeatTimeout, RetryPolicy: patient, Summary: summary(task)}
+		HeartbeatTimeout: heartbeatTimeout, RetryPolicy: patient, Summary: summary(task),
+		// One with an effect that is told to stop says how it ended; of one that only
+		// reads nobody wants to know.
+		WaitForCancellation: info.Effect != agent.ReadOnly}
 	var out signals.ToolOutput
 	err := l.untilTried(ctx, &in.Ride, options, true, func(ctx workflow.Context) error {
 		return workflow.ExecuteActivity(ctx, signals.ToolActivity(task.Agent, task.Tool), in).Get(ctx, &out)
@@ -182,10 +185,34 @@ func (l *loop) ordinary(ctx workflow.Context, task agent.Task, info agent.ToolIn
 		return
 	}
 	l.unridden(in.Ride)
+	if ctx.Err() != nil && info.Effect != agent.ReadOnly && errorType(err) != signals.ErrRefused && !l.fatal(err) {
+		if out, err = l.closed(ctx, task, options); err == nil {
+			l.finished(task, out.ToolResult)
+			return
+		}
+	}
 	if l.fatal(err) {
 		return
 	}
 	l.inbox.push(failed(task, info.Effect, err), "")
+}
+
+// closed finds out what became of a step that was told to stop, and keeps what has
+// not happened from ever happening: only then may it be said that it was stopped.
+func (l *loop) closed(ctx workflow.Context, task agent.Task, o workflow.ActivityOptions) (out signals.ToolOutput, err error) {
+	ctx, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	in := signals.ToolInput{Ride: l.ride(), Task: task, Close: true}
+	o.Summary = "what became of " + o.Summary
+	err = l.untilTried(ctx, &in.Ride, o, true, func(ctx workflow.Context) error {
+		return workflow.ExecuteActivity(ctx, signals.ToolActivity(task.Agent, task.Tool), in).Get(ctx, &out)
+	})
+	if err != nil {
+		l.unridden(in.Ride)
+		return out, err
+	}
+	l.carried(out.Carried)
+	return out, nil
 }
 
 // untilTried schedules an activity again when its time ran out and the last

@@ -33,11 +33,11 @@ type loop struct {
 	failure  error // ends the workflow: it must not go on
 }
 
-func (l *loop) checkMessage(text string) error {
-	if l.machine == nil {
-		return nil
+func (l *loop) checkMessage(m signals.Message) error {
+	if err := agent.CheckPolicy(m.Policy); err != nil || l.machine == nil {
+		return err
 	}
-	return l.machine.CheckMessage(text)
+	return l.machine.CheckMessage(m.Text)
 }
 
 func (l *loop) query() (*agent.Run, error) {

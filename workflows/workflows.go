@@ -143,7 +143,8 @@ func (l *loop) open(ctx workflow.Context, agents *agent.Registry, s signals.Star
 		Fingerprint: p.Fingerprint, Limits: p.Limits, Principal: unverified(s.Principal), User: user, Body: s.Body, Digest: s.Digest(),
 		After: s.After, Repair: s.Repair}}
 	if s.Message != nil {
-		inputs = append(inputs, agent.Message{ID: s.Message.ID, Principal: unverified(s.Message.Principal), Text: s.Message.Text})
+		inputs = append(inputs, agent.Message{ID: s.Message.ID, Principal: unverified(s.Message.Principal), Text: s.Message.Text,
+			Policy: s.Message.Policy, First: true})
 	}
 	l.inbox.first(s.TraceID, inputs...)
 	return nil

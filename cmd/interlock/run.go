@@ -46,11 +46,29 @@ func (r sent) print(w io.Writer) error {
 	if r.Receipt.Reason != "" {
 		line += ": " + inline(r.Receipt.Reason)
 	}
-	p.line("%s; the run is %s", line, r.Receipt.Run)
+	p.line("%s%s; the run is %s", line, tookEffect(r.Receipt.Took), r.Receipt.Run)
 	if r.Now != nil {
 		printNews(p, r.Address, *r.Now)
 	}
 	return p.err
+}
+
+// tookEffect says where an input takes effect.
+func tookEffect(t *agent.Took) string {
+	if t == nil {
+		return ""
+	}
+	text := map[agent.TookHow]string{agent.TookQueued: "read after what runs now", agent.TookInterrupted: "this turn is cut short",
+		agent.TookRolledBack: "this turn is cut short, and what it did undone", agent.TookMerged: "merged into what is under way"}[t.How]
+	switch {
+	case text == "" && t.Turn > 0:
+		return fmt.Sprintf(", taken up by turn %d", t.Turn)
+	case text == "":
+		return ""
+	case t.Turn > 0:
+		return fmt.Sprintf(", %s, taken up by turn %d", text, t.Turn)
+	}
+	return ", " + text
 }
 
 // seen is the last event that the caller has been told of.
@@ -87,18 +105,21 @@ func (a *app) sending(cmd *cobra.Command, do func(ctx context.Context, s *sessio
 func (a *app) runMessageCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "message ADDRESS TEXT", Short: "Tells a run what its user says", Args: cobra.ExactArgs(2),
-		Example: `  interlock run message acme/refund/ticket-311 "refund 1042, it broke" --as c-017 --wait`,
+		Example: `  interlock run message acme/refund/ticket-311 "refund 1042, it broke" --as c-017 --wait
+  interlock run message acme/refund/ticket-311 "actually, cancel that" --as c-017 --policy rollback`,
 	}
+	policy := cmd.Flags().String("policy", "", "what it does while the run is busy: `queue` (after this turn), reject (told at once), interrupt\n(this turn is cut short) or rollback (and what it did is undone); default: the agent's own")
 	return a.sending(cmd, func(ctx context.Context, s *session, address string, rest []string, c *caller) (agent.Receipt, error) {
-		return s.starter.Message(ctx, address, signals.Message{ID: c.id, Principal: c.principal(), Text: rest[0]})
+		return s.starter.Message(ctx, address, signals.Message{ID: c.id, Principal: c.principal(), Text: rest[0], Policy: agent.MessagePolicy(*policy)})
 	})
 }
 
 func (a *app) runCancelCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "cancel ADDRESS", Short: "Ends a run once its running steps have ended", Args: cobra.ExactArgs(1)}
 	reason := reasonFlag(cmd)
+	undo := cmd.Flags().String("undo", "none", "what is undone before it ends: `none`, turn (what the latest turn did) or run (all that can be)")
 	return a.sending(cmd, func(ctx context.Context, s *session, address string, _ []string, c *caller) (agent.Receipt, error) {
-		return s.starter.Cancel(ctx, address, signals.Cancel{ID: c.id, Principal: c.principal(), Reason: *reason})
+		return s.starter.Cancel(ctx, address, signals.Cancel{ID: c.id, Principal: c.principal(), Reason: *reason, Undo: agent.UndoScope(*undo)})
 	})
 }
 

@@ -10,13 +10,14 @@ export interface Amend {
   trace_id?: string;
 }
 
-/** Payload of the signal and of the update named cancel: ends the run once its running steps have ended. */
+/** Payload of the signal and of the update named cancel: ends the run once its running steps have ended. undo is what is undone before: none, turn or run. */
 export interface Cancel {
   id: string;
   principal: Principal;
   reason?: string;
   token?: string;
   trace_id?: string;
+  undo?: string;
 }
 
 /** Payload of the signal and of the update named confirm_ruling: makes the draft of a ruling, which the model proposed, binding. */
@@ -94,9 +95,10 @@ export interface Lift_ruling {
   trace_id?: string;
 }
 
-/** Payload of the signal and of the update named message: what the user says. */
+/** Payload of the signal and of the update named message: what the user says. policy is what it does while the run is busy: queue, reject, interrupt or rollback; none: the agent's own. */
 export interface Message {
   id: string;
+  policy?: string;
   principal: Principal;
   text: string;
   token?: string;
@@ -138,6 +140,10 @@ export interface Receipt {
   run: string;
   seq?: number;
   status: string;
+  took?: {
+    how: string;
+    turn?: number;
+  } | null;
 }
 
 export interface Reply {

@@ -1,0 +1,204 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// policy is what a message does while the run is busy. The first one comes with
+// the start: what runs then is no turn of its sender's, and a refusal would reach
+// nobody.
+func (m *Machine) policy(in Message) MessagePolicy {
+	switch {
+	case in.First:
+		return MessageQueue
+	case in.Policy != "":
+		return in.Policy
+	case m.def.onMessage != "":
+		return m.def.onMessage
+	}
+	return MessageQueue
+}
+
+// doing says what the run is busy with.
+func (m *Machine) doing() string {
+	var out []string
+	if m.run.Calling {
+		out = append(out, fmt.Sprintf("the model is called for turn %d", m.run.Turn))
+	}
+	for _, s := range m.run.Steps {
+		if s.Status == StepRunning {
+			out = append(out, fmt.Sprintf("step %s, %s, runs", s.ID, s.Tool))
+		}
+	}
+	return clip(strings.Join(out, "; "), 300)
+}
+
+// interrupt lets a message that was just taken in cut the turn short, where its
+// policy says so, and says where the message takes effect.
+func (m *Machine) interrupt(in Message, busy bool) *Took {
+	r, policy := m.run, m.policy(in)
+	took := &Took{How: TookQueued, Turn: r.Turn + 1}
+	switch {
+	case !busy && r.Cut == nil:
+		if r.Status != RunPaused && !m.held {
+			took.How = TookNow
+		}
+		return took
+	case policy != MessageInterrupt && policy != MessageRollback:
+		return took
+	case policy == MessageInterrupt && !r.Calling && !r.inFlight():
+		return took // only an undo runs, and nothing else can be cut
+	}
+	d := InterruptedData{Message: in.ID, Principal: in.Principal}
+	took.How = TookInterrupted
+	if policy == MessageRollback {
+		d.Undo, took.How = UndoTurn, TookRolledBack
+	}
+	if r.Cut != nil {
+		took.How = TookMerged
+	}
+	for _, s := range r.Steps {
+		if s.Status == StepRunning && s.Undoes == "" && (r.Cut == nil || !slices.Contains(r.Cut.Steps, s.ID)) {
+			d.Steps = append(d.Steps, s.ID)
+		}
+	}
+	m.emit(EventInterrupted, "", d)
+	m.letGo("a message of " + in.Principal.Subject + " came")
+	for _, s := range slices.Clone(r.Steps) {
+		switch {
+		case s.Status == StepRunning:
+			m.cutStep(s, "the turn was cut short by a message")
+		case d.Undo != "" && s.Status == StepWaiting && s.Turn == r.Turn && s.Undoes == "":
+			m.closeStep(s.ID, GateVoid, StepCancelled, "the turn was rolled back by a message")
+		}
+	}
+	return took
+}
+
+// letGo lets go of the model call, where one runs.
+func (m *Machine) letGo(reason string) {
+	if m.run.Calling {
+		m.emit(EventTurnCut, "", TurnCutData{Reason: reason, LetGo: true})
+	}
+}
+
+// cutStep does with a running step what its tool chose for a turn that is cut
+// short. An undo always runs to its end.
+func (m *Machine) cutStep(s Step, reason string) {
+	t := m.def.tools[s.Tool]
+	switch {
+	case s.Undoes != "" || t == nil:
+	case t.onCut == CutAbandon:
+		m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepAbandoned, Reason: reason})
+	case t.onCut == CutUndo && !s.Cut:
+		m.emit(EventStepCut, s.ID, struct{}{})
+	}
+}
+
+// notApplied is the end of a step that did not happen: of one that was told to
+// stop, that it was stopped in time.
+func (m *Machine) notApplied(in StepNotApplied) StepSettledData {
+	d := StepSettledData{Status: failedStatus(in.ForGood), Reason: clip(in.Reason, reasonLimit), ForGood: in.ForGood}
+	if s := m.run.step(in.Step); s != nil && s.Cut {
+		d.Status = StepCancelled
+	}
+	return d
+}
+
+// settleCut brings a turn that was cut short to its end: its steps end, then what
+// is to be undone is, one after the other, and then the model is told. It reports
+// whether it did something. An undo that waits for a person does not hold the
+// turn.
+func (m *Machine) settleCut() bool {
+	r := m.run
+	if r.Cut == nil || r.inFlight() {
+		return false
+	}
+	if m.askUndo(r.Cut.By, "the turn was cut short") {
+		return true
+	}
+	if u := r.undoing(); u != nil {
+		if s := r.step(u.As); u.As == "" || s != nil && s.Status == StepRunning {
+			return false
+		}
+	}
+	text, steps := r.account()
+	m.emit(EventInterruptSettled, "", InterruptSettledData{Account: text, Steps: steps})
+	return true
+}
+
+// askUndo asks for the undo of all that a cut or a cancel wants undone, the last
+// first, and notes what cannot be. It reports false where there is nothing more.
+func (m *Machine) askUndo(by Principal, reason string) bool {
+	d := UndoRequestedData{Principal: by, Reason: reason}
+	var keys []string
+	for i := len(m.run.Steps) - 1; i >= 0; i-- {
+		s := &m.run.Steps[i]
+		if !m.wantsUndone(s) || slices.Contains(keys, s.Key) {
+			continue
+		}
+		keys = append(keys, s.Key)
+		_, err := m.run.undoable(s.ID)
+		if err == nil {
+			_, err = m.compensation(s)
+		}
+		if err == nil {
+			d.Steps = append(d.Steps, s.ID)
+			continue
+		}
+		d.Stands = append(d.Stands, Standing{Step: s.ID, Why: clip(strings.TrimPrefix(err.Error(), "step "+s.ID+" cannot be undone: "), 300)})
+	}
+	if len(d.Steps)+len(d.Stands) == 0 {
+		return false
+	}
+	m.emit(EventUndoRequested, "", d)
+	return true
+}
+
+// wantsUndone reports whether a step is to be undone by what is under way, and
+// nobody has asked for it yet.
+func (m *Machine) wantsUndone(s *Step) bool {
+	r := m.run
+	if s.Status != StepDone || s.Kind != KindTool || s.Undoes != "" || s.Key == "" || r.asked(s.ID) {
+		return false
+	}
+	scope, turn := UndoScope(""), r.Turn
+	switch {
+	case r.Cancel != nil:
+		scope = r.Cancel.Undo
+	case r.Cut != nil:
+		scope, turn = r.Cut.Undo, r.Cut.Turn
+	}
+	if !s.Cut && scope != UndoRun && (scope != UndoTurn || s.Turn != turn) {
+		return false
+	}
+	return !slices.ContainsFunc(r.Steps, func(o Step) bool { // one effect is undone once
+		return o.ID != s.ID && o.Key == s.Key && (o.Status == StepUndone || r.asked(o.ID))
+	})
+}
+
+// cancelling ends a run that was cancelled, once its steps have ended and what is
+// to be undone before is undone, or stands.
+func (m *Machine) cancelling() {
+	r := m.run
+	if r.undoesAtEnd() {
+		m.expireGates()
+		if len(r.Kept) > 0 { // a verdict about an undo; the messages are not answered any more
+			m.judgeKept()
+			return
+		}
+		if !r.inFlight() && m.askUndo(r.Cancel.Principal, "the run is being cancelled") || m.undoNext() || r.undoing() != nil {
+			return
+		}
+	}
+	if r.busy() {
+		return
+	}
+	failed := append(m.inDoubt(), r.standing()...)
+	if r.Cancel.Undo == UndoRun && r.Gone > 0 {
+		failed = append(failed, fmt.Sprintf("%d earlier effects, whose steps the run holds no more: they stand; a repair run can undo those that name an undo", r.Gone))
+	}
+	m.emit(EventCancelled, "", EndedData{Reason: r.Cancel.Reason, Failed: failed})
+}
