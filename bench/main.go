@@ -29,7 +29,11 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+	main := func() error { return run(ctx, os.Args[1:], os.Stdout, os.Stderr) }
+	if job := os.Getenv(waitingVariable); job != "" {
+		main = func() error { return waits(ctx, job, os.Stdout) }
+	}
+	if err := main(); err != nil {
 		if !errors.Is(err, flag.ErrHelp) {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 		}
@@ -42,6 +46,7 @@ type options struct {
 	turns   []int
 	rounds  int
 	effects int
+	waiting int
 	quick   bool
 	profile string
 }
@@ -52,6 +57,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	turns := f.String("turns", "10,50,100,200", "numbers of turns, separated by commas")
 	f.IntVar(&o.rounds, "rounds", 5, "rounds for each number of turns; each runs every variant once")
 	f.IntVar(&o.effects, "effects", 300, "effects that are claimed and settled in each database (0: none)")
+	f.IntVar(&o.waiting, "waiting", 2000, "runs that wait at gates on one worker (0: none)")
 	f.BoolVar(&o.quick, "quick", true, "measure the quick tool too (-quick=false: not)")
 	f.StringVar(&o.profile, "profile", "", "write a CPU profile of one more run, of the most turns, to this file")
 	if err := f.Parse(args); err != nil {
@@ -70,8 +76,8 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	if o.rounds < 1 {
 		return o, errors.New("-rounds must be at least 1")
 	}
-	if o.effects < 0 {
-		return o, errors.New("-effects must not be negative")
+	if o.effects < 0 || o.waiting < 0 {
+		return o, errors.New("-effects and -waiting must not be negative")
 	}
 	return o, nil
 }
@@ -104,6 +110,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	r.Limits = limitsOf(r.Runs, o.quick)
 	if r.Effects, err = measureEffects(ctx, dir, o.effects, stderr); err != nil {
+		return err
+	}
+	if r.Waiting, err = measureWaiting(ctx, dir, o.waiting, stderr); err != nil {
 		return err
 	}
 	if o.profile != "" {

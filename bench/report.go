@@ -10,13 +10,14 @@ import (
 
 // report is what the benchmark prints. Times are milliseconds, sizes bytes.
 type report struct {
-	Machine  machineInfo  `json:"machine"`
-	Temporal temporalInfo `json:"temporal"`
-	Store    storeInfo    `json:"store"`
-	Rounds   int          `json:"rounds"`
-	Runs     []runReport  `json:"runs"` // by number of turns
-	Limits   []limit      `json:"limits"`
-	Effects  []effectCost `json:"effects"` // by database
+	Machine  machineInfo   `json:"machine"`
+	Temporal temporalInfo  `json:"temporal"`
+	Store    storeInfo     `json:"store"`
+	Rounds   int           `json:"rounds"`
+	Runs     []runReport   `json:"runs"` // by number of turns
+	Limits   []limit       `json:"limits"`
+	Effects  []effectCost  `json:"effects"` // by database
+	Waiting  []waitingCost `json:"waiting"` // by size of the cache
 }
 
 // effectCost is what an effect's protocol costs, in microseconds: a loop of one
