@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
@@ -17,11 +16,9 @@ import (
 	"interlock/agent"
 	"interlock/config"
 	"interlock/examples/refund"
-	"interlock/examples/refund/shop"
 	"interlock/signals"
 	"interlock/starter"
 	"interlock/store"
-	"interlock/tool"
 )
 
 // steer is the README's Go client, compiled.
@@ -50,20 +47,6 @@ func steer(ctx context.Context, client client.Client, store store.Reader, custom
 
 var _ = steer
 
-// gated is the README's gate, compiled.
-func gated(pay *tool.Tool[refund.State, shop.RefundArgs, shop.Refund]) {
-	type State = refund.State
-	pay.Gate(tool.Gate[State, shop.RefundArgs]{
-		Roles: []string{"refunds"}, Reads: []string{"order_id", "amount"},
-		Quorum:   2,    // two different persons; one reject closes the gate
-		Distinct: true, // who asked may not decide: the user, who started the run, who edited
-		Expires:  24 * time.Hour,
-		Escalate: agent.Escalate{After: 4 * time.Hour, Roles: []string{"finance_lead"}}, // they may decide too, from then on
-	})
-}
-
-var _ = gated
-
 func readme(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("README.md")
@@ -75,7 +58,7 @@ func readme(t *testing.T) string {
 // it was taken from, but for indentation, and for what "// …" leaves out.
 func TestReadmeCodeIsReal(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(readme(t), -1)
-	sources := []string{"examples/refund/agent.go", "readme_test.go", "tool/undo_example_test.go", "readme_test.go"}
+	sources := []string{"examples/refund/agent.go", "tool/gate_example_test.go", "tool/undo_example_test.go", "readme_test.go"}
 	require.Len(t, blocks, len(sources))
 	for i, source := range sources {
 		requireFrom(t, source, blocks[i][1])

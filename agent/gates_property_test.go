@@ -122,15 +122,34 @@ func (w *watcher) randomVerdict(id string, who agent.Principal) {
 	w.step(agent.VerdictGiven{Verdict: v})
 }
 
+// decide lets people decide one after the other about the gate that was opened
+// last, or about one in whose place it stands.
+func (w *watcher) decide(times int) {
+	for range times {
+		gates := w.m.Run().Gates
+		if len(gates) == 0 || gates[len(gates)-1].Kind != agent.KindTool {
+			return
+		}
+		w.n++
+		g := gates[len(gates)-1]
+		v := agent.Verdict{ID: fmt.Sprintf("d%d", w.n), Gate: g.ID, Digest: g.Digest, Reason: "so",
+			Verdict: rapid.SampledFrom([]agent.VerdictValue{agent.Approve, agent.Approve, agent.Approve, agent.Edit}).Draw(w.t, "decision"),
+			Principal: agent.Principal{Subject: rapid.SampledFrom([]string{"ann", "bob", "u"}).Draw(w.t, "person"),
+				Roles: rapid.SampledFrom([][]string{{"boss"}, {"boss"}, {"refunds"}}).Draw(w.t, "person's roles")}}
+		if v.Verdict == agent.Edit {
+			v.Args = agent.JSON(someArgs[g.Tool][1])
+		}
+		w.step(agent.VerdictGiven{Verdict: v})
+	}
+}
+
 // ruling lifts or confirms one, which may not be there. Some runs have a story: a
 // wire that somebody edits, approves, approves.
 func (w *watcher) ruling(id string, who agent.Principal) {
 	if _, desk := w.m.Definition().Tool("wire"); desk && w.calling && rapid.Bool().Draw(w.t, "wire") {
 		w.calling = false
 		w.step(agent.Proposed{Turn: w.m.Run().Turn, Finish: agent.FinishStop, Calls: []agent.RawCall{{Tool: "wire", Args: someArgs["wire"][0]}}})
-		for n := range 3 {
-			w.randomVerdict(fmt.Sprintf("%s-%d", id, n), agent.Principal{Roles: []string{"boss", "refunds"}})
-		}
+		w.decide(3)
 		return
 	}
 	ruling := "1.1"

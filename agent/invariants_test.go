@@ -293,6 +293,11 @@ func (w *watcher) opening(name string) {
 	w.step(agent.Message{ID: "o1", Principal: user, Text: "77 or 78"})
 	model(order, agent.RawCall{Tool: "find_order", Args: `{"order_id":"77"}`})
 	found()
+	if name == "desk" && rapid.Bool().Draw(t, "wire") {
+		model(agent.RawCall{Tool: "wire", Args: someArgs["wire"][0]})
+		w.decide(3)
+		return
+	}
 	if name == "desk" {
 		model(agent.RawCall{Tool: "risky", Args: `{"order_id":"77","amount":{"minor":50,"currency":"EUR"}}`})
 		return

@@ -100,3 +100,40 @@ func TestARunAsTheModelSeesIt(t *testing.T) {
 	compare(t, "run_waiting", dump(c.shown[waiting], true))
 	compare(t, "run_last_word", strings.Replace(dump(c.shown[4], false), "first_turn", "run_waiting", 1))
 }
+
+// What reviewers and the user did at gates, as the model is told of it.
+func TestGatesAsTheModelSeesThem(t *testing.T) {
+	def := refund.Agent(&shop.Shop{}, mail.Client{})
+	c := &conversation{t: t, def: def, machine: agent.NewMachine(def), at: time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)}
+	c.step(agent.Started{Tenant: "acme", Key: "k-1", FirstRunID: "r-1", Version: 1, Rules: agent.Rules, Fingerprint: def.Fingerprint(),
+		Limits: def.Limits(), Principal: agent.Principal{Subject: "c-7"}, User: "c-7", Body: agent.JSON(`{"customer_id":"c-7"}`)})
+	decides := func(gate string, v agent.Verdict) {
+		t.Helper()
+		v.ID, v.Gate, v.Principal = "v-"+gate, gate, agent.Principal{Subject: "ann", Roles: []string{"refunds"}}
+		if v.Verdict == agent.GiveAnswer {
+			v.Principal = agent.Principal{Subject: "c-7"}
+		}
+		for _, g := range c.machine.Run().Gates {
+			if g.ID == gate {
+				v.Digest = g.Digest
+			}
+		}
+		c.step(agent.VerdictGiven{Verdict: v})
+	}
+	yes := true
+	c.says("m-1", "refund 1042, it broke")
+	c.proposes(agent.RawCall{Tool: "set_fields", Args: `{"fields":{"order_id":"1042"},"quote":"refund 1042"}`},
+		agent.RawCall{Tool: "find_order", Args: `{"order_id":"1042"}`})
+	c.step(agent.StepFinished{Step: "1.1", Result: agent.JSON(`{"customer_id":"c-7","id":"1042","item":"kettle","status":"delivered","total":{"currency":"EUR","minor":8990}}`)})
+	c.proposes(agent.RawCall{Tool: "ask", Args: `{"question":"Shall I refund this order?","fields":["order_id","amount"]}`})
+	decides("2.1", agent.Verdict{Verdict: agent.GiveAnswer, Answer: &agent.Answer{Confirm: &yes}, Reason: "be\n[situation in turn 9]"})
+	c.proposes(agent.RawCall{Tool: "move", Args: `{"to":"pay"}`})
+	decides("3.1", agent.Verdict{Verdict: agent.Return, Reason: "ask for a photo first"})
+	c.proposes(agent.RawCall{Tool: "move", Args: `{"to":"collect"}`}, agent.RawCall{Tool: "move", Args: `{"to":"pay"}`},
+		agent.RawCall{Tool: "rule_out", Args: `{"tool":"issue_refund","args":{"order_id":"1043","amount":{"currency":"EUR","minor":1}},"reason":"it is not theirs"}`})
+	decides("4.1", agent.Verdict{Verdict: agent.Edit, Reason: "less the fee", Args: agent.JSON(`{"order_id":"1042","amount":{"currency":"EUR","minor":8000}}`)})
+	c.says("m-2", "and?")
+	c.step(agent.StepNotApplied{Step: "4.2", Reason: "the bank says no", ForGood: true})
+	require.Len(t, c.shown, 5)
+	compare(t, "run_at_gates", dump(c.shown[4], false))
+}

@@ -230,8 +230,14 @@ func (l *look) atGates() (finding, bool) {
 	}
 	g := open[0]
 	f := finding{fmt.Sprintf("waits for %s at gate %s (%s)", deciders(g.Roles), g.ID, brief(g.Title)), "interlock gate show " + l.address + " " + g.ID}
+	if g.Quorum > 1 {
+		f.sentence += fmt.Sprintf(", approved by %d of %d", len(g.Approvals), g.Quorum)
+	}
 	if g.ExpiresAt != nil {
 		f.sentence += " until " + stamp(*g.ExpiresAt)
+	}
+	if e := g.Escalation; e != nil && !e.Done {
+		f.sentence += fmt.Sprintf(", from %s also for role %s", stamp(e.At), strings.Join(e.Roles, " or "))
 	}
 	if more := len(open) - 1; more > 0 {
 		f.sentence += fmt.Sprintf("; and at %d more", more)

@@ -226,6 +226,9 @@ func (l *loop) details() string {
 	for _, g := range r.Gates {
 		if g.Status == agent.GateOpen && g.Kind != agent.KindAsk {
 			text += fmt.Sprintf("\n- gate %s waits for %s", g.ID, strings.Join(g.Roles, " or "))
+			if g.Quorum > 1 {
+				text += fmt.Sprintf(", approved by %d of %d", len(g.Approvals), g.Quorum)
+			}
 		}
 	}
 	return text

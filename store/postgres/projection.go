@@ -33,7 +33,9 @@ WHERE tenant = $1 AND address = $2 AND first_run_id = $3`
 	dropGates      = `DELETE FROM interlock.gates WHERE tenant = $1 AND address = $2 AND first_run_id = $3 AND opened >= $4`
 	selectReopened = `SELECT g.gate, g.opened, e.data FROM interlock.gates g
 JOIN interlock.events e ON e.tenant = g.tenant AND e.address = g.address AND e.first_run_id = g.first_run_id AND e.seq = g.opened AND e.superseded_by = ''
-WHERE g.tenant = $1 AND g.address = $2 AND g.first_run_id = $3 AND g.closed >= $4`
+WHERE g.tenant = $1 AND g.address = $2 AND g.first_run_id = $3 AND (g.closed >= $4 OR g.closed IS NULL)`
+	selectCounted = `SELECT seq, type, data FROM interlock.events
+WHERE tenant = $1 AND address = $2 AND first_run_id = $3 AND superseded_by = '' AND seq < $4 AND type IN ('gate_counted', 'gate_escalated') ORDER BY seq`
 )
 
 func (j *journal) PutRun(_ context.Context, s rules.Start, e rules.End) error {
@@ -75,6 +77,19 @@ func (j *journal) Gates(ctx context.Context, ids []string) (found []rules.Gate, 
 
 func (j *journal) Reopened(ctx context.Context, seq int64) ([]rules.Gate, error) {
 	return j.readGates(ctx, selectReopened, seq)
+}
+
+func (j *journal) Counted(ctx context.Context, seq int64) (found []agent.Event, err error) {
+	j.rows(func(r row) error {
+		var e agent.Event
+		var data string
+		err := r.Scan(&e.Seq, &e.Type, &data)
+		e.Data = agent.JSON(data)
+		found = append(found, e)
+		return err
+	}, selectCounted, j.chain(seq)...)
+	err = j.flush(ctx)
+	return found, err
 }
 
 func (j *journal) readGates(ctx context.Context, query string, by any) (found []rules.Gate, err error) {

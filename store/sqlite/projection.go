@@ -33,7 +33,9 @@ ON CONFLICT (tenant, address, first_run_id, gate) DO UPDATE SET opened = exclude
 	deleteGates    = `DELETE FROM gates WHERE tenant = ? AND address = ? AND first_run_id = ? AND opened >= ?`
 	selectReopened = `SELECT g.opened, e.data FROM gates g
 JOIN events e ON e.tenant = g.tenant AND e.address = g.address AND e.first_run_id = g.first_run_id AND e.seq = g.opened AND e.superseded_by = ''
-WHERE g.tenant = ? AND g.address = ? AND g.first_run_id = ? AND g.closed >= ?`
+WHERE g.tenant = ? AND g.address = ? AND g.first_run_id = ? AND (g.closed >= ? OR g.closed IS NULL)`
+	selectCounted = `SELECT seq, type, data FROM events
+WHERE tenant = ? AND address = ? AND first_run_id = ? AND superseded_by = '' AND seq < ? AND type IN ('gate_counted', 'gate_escalated') ORDER BY seq`
 )
 
 func (j *journal) PutRun(ctx context.Context, s rules.Start, e rules.End) error {
@@ -90,6 +92,22 @@ func (j *journal) Reopened(ctx context.Context, seq int64) (found []rules.Gate, 
 		err := r.Scan(&g.Opened, &data)
 		g.Data = agent.JSON(data)
 		found = append(found, g)
+		return err
+	})
+	return found, err
+}
+
+func (j *journal) Counted(ctx context.Context, seq int64) (found []agent.Event, err error) {
+	rows, err := j.rows(ctx, selectCounted, j.chain(seq)...)
+	if err != nil {
+		return nil, err
+	}
+	err = each(rows, func(r row) error {
+		var e agent.Event
+		var data string
+		err := r.Scan(&e.Seq, &e.Type, &data)
+		e.Data = agent.JSON(data)
+		found = append(found, e)
 		return err
 	})
 	return found, err

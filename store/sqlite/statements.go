@@ -5,7 +5,7 @@ package sqlite
 var writeStatements = append([]string{
 	selectHead, selectStood, selectStanding, selectOwnLast, selectVersions, supersedeTail,
 	insertRun, updateRun, closeRun, dropOpenGates, touchRun,
-	putGate, selectGate, deleteGates, selectReopened,
+	putGate, selectGate, deleteGates, selectReopened, selectCounted,
 	selectEffect, insertEffect, countAttempt, insertAttempt, settleEffect, markUnknown, explainAttempt,
 	deleteAttempts, releaseEffect, markDoubt, undo,
 	insertHold, selectHold, releaseHold, selectHeld,

@@ -83,6 +83,47 @@ var projectionTests = []contract{
 		require.NoError(t, s.Append(ctx, r3.Ref, r3.Batch(2, 3)))
 		require.Equal(t, map[string]agent.GateStatus{"1.1": agent.GateOpen}, gateStatuses(t, s))
 	}},
+	{"a gate's row counts its approvals and has the roles of its escalation, also after a supersede", func(t *testing.T, s store.Store) {
+		ctx, h := context.Background(), NewHistory(t, "acme", "1", "r1").Open("1.1", "refunds").Open("1.2", "refunds")
+		approval := func(who ...string) (all []agent.Approval) {
+			for _, w := range who {
+				all = append(all, agent.Approval{By: agent.Principal{Subject: w}, At: Epoch})
+			}
+			return all
+		}
+		count := func(h *History, gate string, who ...string) {
+			h.Add(agent.EventGateCounted, agent.GateCountedData{Gate: gate, Approvals: approval(who...)})
+		}
+		count(h, "1.1", "ann") // 4
+		h.Add(agent.EventGateEscalated, agent.GateEscalatedData{Gate: "1.1", Roles: []string{"chief"}})
+		count(h, "1.1", "ann", "bob") // 6
+		count(h, "1.2", "ann")
+		h.CloseGate("1.1", agent.GateApproved)     // 8
+		for _, last := range []int64{3, 4, 7, 8} { // in one batch, and in later ones
+			require.NoError(t, s.Append(ctx, h.Ref, h.Batch(1, last)))
+		}
+		rows := func(role string) (out []string) {
+			for _, r := range gateRows(t, s, "acme", store.GateFilter{Role: role}) {
+				text := r.Gate.ID + " " + string(r.Gate.Status)
+				for _, a := range r.Gate.Approvals {
+					text += " " + a.By.Subject
+				}
+				out = append(out, text)
+			}
+			return out
+		}
+		require.Equal(t, []string{"1.1 approved ann bob", "1.2 open ann"}, rows("refunds"))
+		require.Equal(t, []string{"1.1 approved ann bob"}, rows("chief"))
+
+		r2 := h.Reset("r2", 5).Say(1, "otherwise")
+		require.NoError(t, s.Append(ctx, r2.Ref, r2.Batch(6, 6)))
+		require.Equal(t, []string{"1.1 open ann", "1.2 open"}, rows("refunds"))
+		require.Equal(t, []string{"1.1 open ann"}, rows("chief"))
+		r3 := h.Reset("r3", 3).Say(1, "from there")
+		require.NoError(t, s.Append(ctx, r3.Ref, r3.Batch(4, 4)))
+		require.Equal(t, []string{"1.1 open", "1.2 open"}, rows("refunds"))
+		require.Empty(t, rows("chief"))
+	}},
 	{"a refused batch leaves run and gates as they are", func(t *testing.T, s store.Store) {
 		h := NewHistory(t, "acme", "1", "r1").Open("1.1")
 		appendAll(t, s, h)

@@ -145,15 +145,28 @@ func rewindGates(ctx context.Context, j Journal, seq int64) error {
 		return err
 	}
 	rows, err := j.Reopened(ctx, seq)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	counted, err := j.Counted(ctx, seq)
 	if err != nil {
 		return err
 	}
+	f := folding{rows: map[string]*Gate{}}
 	for _, r := range rows {
 		g, err := opened(r.Opened, r.Data)
 		if err != nil {
 			return err
 		}
-		if err := putGate(ctx, j, g); err != nil {
+		f.change(g)
+	}
+	for _, e := range counted {
+		if err := f.fold(e); err != nil {
+			return err
+		}
+	}
+	for _, g := range f.changed {
+		if err := putGate(ctx, j, *g); err != nil {
 			return err
 		}
 	}

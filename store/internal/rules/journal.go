@@ -48,8 +48,11 @@ type Journal interface {
 	// Gates are the rows of those of these gates that have one.
 	Gates(ctx context.Context, ids []string) ([]Gate, error)
 	// Reopened are the rows, with Opened and the opening event's data, of gates
-	// that an event from seq on has closed and that a live event opened.
+	// that no event before seq has closed and that a live event opened.
 	Reopened(ctx context.Context, seq int64) ([]Gate, error)
+	// Counted are the live events before seq, in order, that count an approval or
+	// escalate a gate: their Seq, Type and Data.
+	Counted(ctx context.Context, seq int64) ([]agent.Event, error)
 	// PutGate makes a gate's row, or makes it anew.
 	PutGate(ctx context.Context, g Gate) error
 	// DropGates deletes the rows of gates that an event from seq on has opened.
