@@ -186,5 +186,6 @@ func (d *Definition) print() string {
 		Phases  []phase
 		// OnMessage is left out where it is the default.
 		OnMessage MessagePolicy `json:",omitempty"`
-	}{d.Name, d.Version, in, d.fields, tools, phases, d.onMessage.unlessQueue()})[:16]
+		Idle      Idle          `json:",omitzero"`
+	}{d.Name, d.Version, in, d.fields, tools, phases, d.onMessage.unlessQueue(), d.limits.Idle})[:16]
 }

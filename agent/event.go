@@ -40,6 +40,7 @@ const (
 	EventAmended          EventType = "amended" // from outside; a state_set follows
 	EventUndoRequested    EventType = "undo_requested"
 	EventSnapshotLoaded   EventType = "snapshot_loaded"   // the next Temporal run of the chain goes on
+	EventReminded         EventType = "reminded"          // the user, who has said nothing
 	EventInterrupted      EventType = "interrupted"       // a message cuts the turn short
 	EventStepCut          EventType = "step_cut"          // it is told to stop, and is undone if it has happened
 	EventInterruptSettled EventType = "interrupt_settled" // with the account of what became of the turn

@@ -37,6 +37,7 @@ var shown = map[agent.EventType][]string{
 	agent.EventResumed:          {"budget"},
 	agent.EventAmended:          {"fields"},
 	agent.EventUndoRequested:    {"steps", "stands", "reason"},
+	agent.EventReminded:         {"text"},
 	agent.EventInterrupted:      {"undo", "steps"},
 	agent.EventStepCut:          {},
 	agent.EventInterruptSettled: {"account"},
