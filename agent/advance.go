@@ -61,7 +61,9 @@ func (m *Machine) once() {
 			return
 		}
 		m.emit(EventTurnStarted, "", TurnStartedData{})
+		return
 	}
+	m.idle()
 }
 
 // turnWaits reports whether a step of the latest turn waits for a person.

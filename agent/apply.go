@@ -26,10 +26,13 @@ func Reduce(events []Event) (*Run, error) {
 // or shape that it does not know changes nothing but the position.
 func apply(r *Run, e Event) {
 	r.Seq, r.At = e.Seq, e.At
+	status, reason := r.Status, r.Reason
 	if f, ok := appliers[e.Type]; ok {
 		f(r, e)
 	}
-	r.restate()
+	if r.restate(); r.Rules >= 2 && (r.Status != status || r.Reason != reason) {
+		r.Since = e.At
+	}
 }
 
 // on makes an applier from one that takes the event's data.
@@ -73,13 +76,14 @@ var appliers = map[EventType]func(*Run, Event){
 	EventResumed:          on(applyResumed),
 	EventAmended:          on(applyAmended),
 	EventUndoRequested:    on(applyUndoRequested),
+	EventReminded:         on(applyReminded),
+	EventInterrupted:      on(applyInterrupted),
+	EventStepCut:          on(applyStepCut),
+	EventInterruptSettled: on(applyInterruptSettled),
 	EventSnapshotLoaded:   on(func(r *Run, _ Event, d SnapshotLoadedData) { r.Rules = max(r.Rules, d.Rules) }),
 	EventCompleted:        on(applyEnded(RunCompleted)),
 	EventCancelled:        on(applyEnded(RunCancelled)),
 	EventFailed:           on(applyEnded(RunFailed)),
-	EventInterrupted:      on(applyInterrupted),
-	EventStepCut:          on(applyStepCut),
-	EventInterruptSettled: on(applyInterruptSettled),
 }
 
 // restate derives Status and Reason, which say what the run waits for.
@@ -353,7 +357,10 @@ func applyPhase(r *Run, e Event, d PhaseEnteredData) {
 }
 
 func applyCancel(r *Run, e Event, d CancelRequestedData) {
-	if r.handled(d.ID, d.Body, e.Seq); r.Cancel == nil {
+	if d.ID != "" { // else the run's own, since it was idle
+		r.handled(d.ID, d.Body, e.Seq)
+	}
+	if r.Cancel == nil {
 		r.Cancel = &Cancel{Reason: d.Reason, Principal: d.Principal, Seq: e.Seq}
 		if r.Cut != nil { // a rollback under way is gone through with
 			r.Cancel.Undo = r.Cut.Undo

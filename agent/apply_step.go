@@ -186,7 +186,13 @@ func applyTrimmed(r *Run, _ Event, d TrimmedData) {
 		r.Turns = slices.Delete(r.Turns, 0, n)
 		r.Trimmed.Turns += n
 		before := len(r.Steps)
-		r.Steps = slices.DeleteFunc(r.Steps, func(s Step) bool { return s.Turn <= last && !s.Status.Open() && !r.keeps(s) })
+		r.Steps = slices.DeleteFunc(r.Steps, func(s Step) bool {
+			gone := s.Turn <= last && !s.Status.Open() && !r.keeps(s)
+			if gone {
+				r.forgets(s)
+			}
+			return gone
+		})
 		r.Trimmed.Steps += before - len(r.Steps)
 		r.Gates = slices.DeleteFunc(r.Gates, func(g Gate) bool {
 			s := r.step(g.StepID())

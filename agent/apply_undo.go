@@ -127,6 +127,13 @@ func (r *Run) keeps(s Step) bool {
 	return s.Compensation != "" && s.Status == StepDone || s.Undoes != "" && s.Status.Open()
 }
 
+// forgets counts the effects that stand and whose steps the run holds no more.
+func (r *Run) forgets(s Step) {
+	if r.Rules >= 2 && s.Status == StepDone && s.Key != "" && s.Undoes == "" {
+		r.Gone++
+	}
+}
+
 // boundKept lets go of what is kept for an undo only, the oldest first, beyond an
 // eighth of what a snapshot may hold. What is being undone stays.
 func (r *Run) boundKept() {
@@ -141,6 +148,7 @@ func (r *Run) boundKept() {
 			continue
 		}
 		if s.Result = nil; old {
+			r.forgets(*s)
 			r.Steps = slices.Delete(r.Steps, i, i+1)
 			r.Trimmed.Steps++
 		}

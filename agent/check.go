@@ -43,6 +43,7 @@ func (c *checker) header(noInit bool) {
 	if l.History < minHistory || l.HistoryBytes < minHistory*1024 {
 		c.report("limits", "History is %d events and HistoryBytes %d: a run must get further than that before it is continued; at least %d and %d", l.History, l.HistoryBytes, minHistory, minHistory*1024)
 	}
+	c.idle(l.Idle)
 	if l.Outage < 0 {
 		c.report("limits", "Outage is %s; leave it out for %s", l.Outage, DefaultOutage)
 	}

@@ -183,18 +183,23 @@ func (m *Machine) cancel(in CancelRun) Receipt {
 		took.How = TookMerged
 	}
 	e := m.emit(EventCancelRequested, "", CancelRequestedData{ID: in.ID, Principal: in.Principal, Reason: clean(in.Reason), Undo: undo, Body: body})
-	m.letGo("the run was cancelled")
+	m.stopAll("the run was cancelled")
+	return Receipt{Status: Accepted, Seq: e.Seq, Took: took}
+}
+
+// stopAll brings to an end what a cancelled run does, or begins to.
+func (m *Machine) stopAll(reason string) {
+	m.letGo(reason)
 	for _, s := range slices.Clone(m.run.Steps) {
 		switch {
 		case s.Status == StepWaiting && (s.Undoes == "" || m.run.Cancel.Undo == ""):
-			m.closeStep(s.ID, GateVoid, StepCancelled, "the run was cancelled")
+			m.closeStep(s.ID, GateVoid, StepCancelled, reason)
 		case s.Status == StepInDoubt:
-			m.closeDoubt(s.ID, "the run was cancelled")
+			m.closeDoubt(s.ID, reason)
 		case s.Status == StepRunning:
-			m.cutStep(s, "the run was cancelled")
+			m.cutStep(s, reason)
 		}
 	}
-	return Receipt{Status: Accepted, Seq: e.Seq, Took: took}
 }
 
 // closeStep ends a step that waits at its gate, and the gate.

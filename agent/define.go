@@ -25,6 +25,9 @@ type Spec[In, S any] struct {
 	// OnMessage is what a message does while the run is busy, where it does not say
 	// so itself; "": [MessageQueue].
 	OnMessage MessagePolicy
+	Idle      Idle // what becomes of a run whose user says nothing; off by default
+	// Remind is the text of Idle.Remind; nil: a plain one in English.
+	Remind func(Situation[S]) string
 	// Operators are the roles that may say what became of a step in doubt; none:
 	// [DefaultOperator].
 	Operators []string
@@ -84,6 +87,7 @@ type Definition struct {
 	operators   []string
 	signed      bool
 	onMessage   MessagePolicy
+	remind      func(situation) string
 	fields      []Field
 	phases      []*phaseDef
 	tools       map[string]*toolDef
@@ -135,6 +139,12 @@ func Define[In, S any](spec Spec[In, S]) *Definition {
 		limits: spec.Limits.withDefaults(spec.Budget), operators: spec.Operators, signed: spec.Signed, onMessage: spec.OnMessage}
 	if len(d.operators) == 0 {
 		d.operators = []string{DefaultOperator}
+	}
+	if spec.Idle != (Idle{}) {
+		d.limits.Idle = spec.Idle
+	}
+	if spec.Remind != nil {
+		d.remind = func(u situation) string { return spec.Remind(typed[S](u)) }
 	}
 	c := &checker{def: d}
 	c.header(spec.Init == nil)

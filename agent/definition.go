@@ -196,5 +196,6 @@ func (d *Definition) print() string {
 		Signed  bool `json:",omitempty"`
 		// OnMessage is left out where it is the default.
 		OnMessage MessagePolicy `json:",omitempty"`
-	}{d.Name, d.Version, in, d.fields, tools, phases, d.signed, d.onMessage.unlessQueue()})[:16]
+		Idle      Idle          `json:",omitzero"`
+	}{d.Name, d.Version, in, d.fields, tools, phases, d.signed, d.onMessage.unlessQueue(), d.limits.Idle})[:16]
 }

@@ -45,6 +45,7 @@ const (
 	EventAmended          EventType = "amended" // from outside; a state_set follows
 	EventUndoRequested    EventType = "undo_requested"
 	EventSnapshotLoaded   EventType = "snapshot_loaded" // the next Temporal run of the chain goes on
+	EventReminded         EventType = "reminded"        // the user, who has said nothing
 	EventCompleted        EventType = "completed"
 	EventCancelled        EventType = "cancelled"
 	EventFailed           EventType = "failed"            // it could not start

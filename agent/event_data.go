@@ -195,13 +195,14 @@ type RulingConfirmedData struct {
 	Body      string    `json:"body"`
 }
 
-// CancelRequestedData is the data of EventCancelRequested.
+// CancelRequestedData is the data of EventCancelRequested. Without an id it is the
+// run's own: it was idle for too long.
 type CancelRequestedData struct {
-	ID        string    `json:"id"`
+	ID        string    `json:"id,omitempty"`
 	Principal Principal `json:"principal"`
 	Reason    string    `json:"reason,omitempty"`
 	Undo      UndoScope `json:"undo,omitempty"`
-	Body      string    `json:"body"`
+	Body      string    `json:"body,omitempty"`
 }
 
 // InputRefusedData is the data of EventInputRefused.

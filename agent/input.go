@@ -97,6 +97,9 @@ type VerdictGiven struct{ Verdict Verdict }
 // GateTimerFired says that a gate's timer fired.
 type GateTimerFired struct{ Gate string }
 
+// IdleTimerFired says that the timer of [SetIdle] fired.
+type IdleTimerFired struct{}
+
 // CancelRun asks for the end of the run.
 type CancelRun struct {
 	ID        string
@@ -172,6 +175,7 @@ func (StepStopped) input()    {}
 func (EffectStands) input()   {}
 func (VerdictGiven) input()   {}
 func (GateTimerFired) input() {}
+func (IdleTimerFired) input() {}
 func (CancelRun) input()      {}
 func (AmendRun) input()       {}
 func (PauseRun) input()       {}
@@ -301,6 +305,10 @@ type Resolve struct {
 // CloseGate stops the gate's timers.
 type CloseGate struct{ Gate string }
 
+// SetIdle sets the one timer of a run that waits for its user; it comes back as
+// IdleTimerFired. One that was set before is replaced.
+type SetIdle struct{ At time.Time }
+
 // Record appends the pending events now: somebody waits to see them, and no
 // activity of this Step would carry them.
 type Record struct{}
@@ -315,6 +323,7 @@ func (CancelStep) command()  {}
 func (OpenGate) command()    {}
 func (CloseGate) command()   {}
 func (Resolve) command()     {}
+func (SetIdle) command()     {}
 func (Record) command()      {}
 func (Finish) command()      {}
 

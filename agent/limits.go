@@ -24,7 +24,9 @@ type Limits struct {
 	// Outage is how long a model's provider may be down, in nanoseconds, before
 	// the run pauses.
 	Outage time.Duration `json:"outage,omitempty"`
-	Budget Budget        `json:"budget"`
+	// Idle is the definition's, see [Spec].
+	Idle   Idle   `json:"idle,omitzero"`
+	Budget Budget `json:"budget"`
 }
 
 // DefaultOutage is how long a provider may be down before a run pauses.

@@ -8,6 +8,10 @@ import (
 
 // Rules is the newest set of decisions that this machine knows. A run keeps
 // the rules it started with: a changed decision stands behind run.Rules >= N.
+//
+//   - 2: a run notes since when it is as it is, and counts the effects that it let go
+//     of; gates tell who asked, and what a ruling or an Auto move rests on ends for
+//     good when it changes, also where the old value returns.
 const Rules = 2
 
 // Machine drives one run: input in, events and commands out. It is pure and
@@ -19,6 +23,8 @@ type Machine struct {
 	run    *Run
 	broken bool
 	held   bool // no new turn: a snapshot is to be taken
+	// idleTimer is when the timer fires that was asked for; zero: none is set.
+	idleTimer time.Time
 
 	hash   string   // of the chain up to the last event
 	before string   // of the chain before outbox[0]
@@ -58,6 +64,7 @@ func (m *Machine) Step(at time.Time, traceID string, in Input) ([]Command, Recei
 	if before != RunWaiting && m.run.Status == RunWaiting && !m.held {
 		m.visible = true // it has come to rest: no activity carries these events soon
 	}
+	m.setIdle()
 	m.deliver()
 	m.broken = false
 	receipt.Run = m.run.Status
@@ -86,6 +93,8 @@ func (m *Machine) decide(in Input) Receipt {
 		m.effectStands(in)
 	case VerdictGiven:
 		return m.verdict(in.Verdict)
+	case IdleTimerFired:
+		m.idleTimer = time.Time{} // idle, in advance, judges by the clock
 	case GateTimerFired:
 		// expireGates, in advance, judges by the clock.
 	case CancelRun:
@@ -202,7 +211,7 @@ func (m *Machine) quick(tool string) bool {
 // react is what follows from an event, by the run alone: no user code.
 func (m *Machine) react(e Event) {
 	switch e.Type {
-	case EventStarted, EventReply, EventMessage, EventVerdict, EventPaused, EventResumed, EventAmended, EventUndoRequested, EventInputRefused,
+	case EventStarted, EventReply, EventReminded, EventMessage, EventVerdict, EventPaused, EventResumed, EventAmended, EventUndoRequested, EventInputRefused,
 		EventRulingMade, EventRulingDrafted, EventRulingConfirmed, EventRulingLifted, EventGateEscalated, EventInterrupted:
 		m.visible = true
 	case EventTurnStarted:

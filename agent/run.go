@@ -82,6 +82,7 @@ type Run struct {
 
 	Status    RunStatus `json:"status"`
 	Reason    string    `json:"reason,omitempty"`
+	Since     time.Time `json:"since,omitzero"` // when Status and Reason became what they are
 	StartedAt time.Time `json:"started_at"`
 	At        time.Time `json:"at"` // of the last event
 	Seq       int64     `json:"seq"`
@@ -105,8 +106,9 @@ type Run struct {
 	Owed     int64  `json:"owed,omitempty"`      // the latest message that is unanswered
 	Spoken   bool   `json:"spoken,omitempty"`    // the last word was said, or could not be
 
-	News  int64  `json:"news,omitempty"`  // event of the latest that somebody waits for: a reply, a gate opened, a pause, an end
-	Reply *Reply `json:"reply,omitempty"` // the latest text to the user
+	Reminded time.Time `json:"reminded,omitzero"` // when the user last was, who said nothing
+	News     int64     `json:"news,omitempty"`    // event of the latest that somebody waits for: a reply, a gate opened, a pause, an end
+	Reply    *Reply    `json:"reply,omitempty"`   // the latest text to the user
 
 	Steps    []Step         `json:"steps,omitempty"` // open ones, and those of recent turns
 	Gates    []Gate         `json:"gates,omitempty"` // the same

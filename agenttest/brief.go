@@ -42,13 +42,14 @@ var shown = map[agent.EventType][]string{
 	agent.EventResumed:          {"budget"},
 	agent.EventAmended:          {"fields"},
 	agent.EventUndoRequested:    {"steps", "stands", "reason"},
+	agent.EventReminded:         {"text"},
+	agent.EventInterrupted:      {"undo", "steps"},
+	agent.EventStepCut:          {},
+	agent.EventInterruptSettled: {"account"},
 	agent.EventSnapshotLoaded:   {},
 	agent.EventCompleted:        {"reason", "failed"},
 	agent.EventCancelled:        {"reason", "failed"},
 	agent.EventFailed:           {"reason"},
-	agent.EventInterrupted:      {"undo", "steps"},
-	agent.EventStepCut:          {},
-	agent.EventInterruptSettled: {"account"},
 }
 
 // brief is an event in a line.

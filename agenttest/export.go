@@ -91,7 +91,9 @@ func (x *journal) isCause(e agent.Event) bool {
 	case agent.EventStarted:
 		x.repair = dataOf[agent.StartedData](e).Repair != nil
 		return true
-	case agent.EventMessage, agent.EventProposal, agent.EventCancelRequested, agent.EventInputRefused,
+	case agent.EventCancelRequested:
+		return dataOf[agent.CancelRequestedData](e).ID != "" // else the run was idle
+	case agent.EventMessage, agent.EventProposal, agent.EventInputRefused,
 		agent.EventAmended, agent.EventResumed, agent.EventSnapshotLoaded,
 		agent.EventRulingLifted, agent.EventRulingConfirmed:
 		return true

@@ -91,6 +91,8 @@ func (r *Run) launch(c agent.Command) {
 		if c.EscalatesAt != nil {
 			r.timers[c.Gate+" escalation"] = *c.EscalatesAt
 		}
+	case agent.SetIdle:
+		r.timers[idleTimer] = c.At
 	case agent.CloseGate:
 		delete(r.timers, c.Gate)
 		delete(r.timers, c.Gate+" escalation")
@@ -102,6 +104,9 @@ func (r *Run) launch(c agent.Command) {
 		r.t.Fatalf("agenttest: unknown command %T", c)
 	}
 }
+
+// idleTimer is the name of the one timer that is no gate's.
+const idleTimer = "idle"
 
 // resolve settles an effect as a person found out. What the ledger holds otherwise
 // stays, as it does in a run.

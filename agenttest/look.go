@@ -75,12 +75,12 @@ func (r *Run) Answer(tool string) (status, text string) {
 	return "", ""
 }
 
-// Replies are all texts to the user, oldest first.
+// Replies are all texts to the user, oldest first, reminders included.
 func (r *Run) Replies() []string {
 	var out []string
 	for _, e := range r.events {
 		var d agent.ReplyData
-		if e.Type == agent.EventReply && json.Unmarshal(e.Data, &d) == nil {
+		if (e.Type == agent.EventReply || e.Type == agent.EventReminded) && json.Unmarshal(e.Data, &d) == nil {
 			out = append(out, d.Text)
 		}
 	}

@@ -213,7 +213,7 @@ func (r *Run) CancelUndoing(undo agent.UndoScope, reason string) agent.Receipt {
 }
 
 // Advance moves the clock. Gates whose time comes meanwhile expire one after the
-// other, each at its time.
+// other, each at its time; so are users reminded, and runs closed, that are idle.
 func (r *Run) Advance(d time.Duration) {
 	r.t.Helper()
 	if d < 0 {
@@ -229,7 +229,11 @@ func (r *Run) Advance(d time.Duration) {
 			r.now = at
 		}
 		delete(r.timers, gate)
-		r.Input(agent.GateTimerFired{Gate: gate})
+		if gate == idleTimer {
+			r.Input(agent.IdleTimerFired{})
+		} else {
+			r.Input(agent.GateTimerFired{Gate: gate})
+		}
 	}
 	r.now = to
 }

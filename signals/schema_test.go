@@ -39,6 +39,7 @@ var schemas = map[string]struct {
 	"news":           {agent.NewDecoder[signals.News]().Schema(), "News", "What the update named wait answers. again: nothing new yet, ask again.", true},
 	"receipt":        {agent.NewDecoder[agent.Receipt]().Schema(), "Receipt", "What every update answers.", true},
 	"run":            {agent.NewDecoder[agent.Run]().Schema(), "Run", "What the query named run answers: the run as of its last completed task.", true},
+	"waiting":        {agent.NewDecoder[agent.Waiting]().Schema(), "Waiting", "One member of what the query named waiting answers, a list: what the run waits for, since when, until when and for whom.", true},
 	"end":            {agent.NewDecoder[signals.End]().Schema(), "End", "The result of a run's workflow.", true},
 }
 

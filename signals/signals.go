@@ -44,6 +44,10 @@ const (
 // QueryRun answers with the [agent.Run] as of the last completed task.
 const QueryRun = "run"
 
+// QueryWaiting answers with a list of [agent.Waiting]: what the run waits for, since
+// when, until when and for whom. Of a run that has ended it is null.
+const QueryWaiting = "waiting"
+
 // Memo keys that the starter sets, so that a repeated start can be told from
 // another one.
 const (

@@ -125,6 +125,13 @@ func (l *look) cancelling() (finding, bool) {
 	if running := l.steps(agent.StepRunning); len(running) > 0 {
 		f.sentence += " and waits for the end of step " + strings.Join(running, ", ")
 	}
+	if undo := l.run.Cancel.Undo; undo != "" {
+		f.sentence += map[agent.UndoScope]string{agent.UndoTurn: "; what its latest turn did is undone first", agent.UndoRun: "; what it did is undone first"}[undo]
+	}
+	for _, g := range l.gates { // only an undo's can be open
+		f.sentence += fmt.Sprintf("; it waits for %s at gate %s (%s)", deciders(g.Roles), g.ID, brief(g.Title))
+		f.next = "interlock gate show " + l.address + " " + g.ID
+	}
 	if a, ok := l.failing(func(Pending) bool { return true }); ok {
 		f.sentence += fmt.Sprintf(", which fails (%s): %s", a.tries(), brief(a.Failure))
 	}
@@ -139,8 +146,12 @@ func (l *look) paused() (finding, bool) {
 	return finding{fmt.Sprintf("paused (%s) since %s", brief(reason), stamp(l.since())), "interlock run resume " + l.address}, true
 }
 
-// since is when the run's last event was.
+// since is since when the run is as it is; of a run that does not keep that, when
+// its last event was.
 func (l *look) since() time.Time {
+	if l.run != nil && !l.run.Since.IsZero() {
+		return l.run.Since
+	}
 	if l.row != nil {
 		return l.row.UpdatedAt
 	}
@@ -265,6 +276,16 @@ func (l *look) forUser() (finding, bool) {
 	for _, g := range l.gates {
 		if g.Kind == agent.KindAsk {
 			f.sentence += ", who was asked: " + brief(g.Title)
+		}
+	}
+	if l.run == nil {
+		return f, true
+	}
+	f.sentence += " since " + stamp(l.since())
+	for _, w := range l.run.Waits() {
+		if w.For == agent.WaitsUser && w.Until != nil {
+			f.sentence += fmt.Sprintf("; at %s %s", stamp(*w.Until), w.Then)
+			break
 		}
 	}
 	return f, true

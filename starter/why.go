@@ -27,12 +27,14 @@ type Why struct {
 	Sentence   string          `json:"sentence"`
 	Next       string          `json:"next"` // which command, or what to do
 
-	Gates        []agent.Gate   `json:"gates,omitempty"`   // open ones
-	Effects      []store.Effect `json:"effects,omitempty"` // of which nobody knows yet whether they happened
-	Activities   []Pending      `json:"activities,omitempty"`
-	TaskFailures int            `json:"task_failures,omitempty"` // of the run's workflow task, in a row
-	TaskFailure  string         `json:"task_failure,omitempty"`
-	Unseen       []string       `json:"unseen,omitempty"` // what could not be looked at, and why
+	// Waits is all that the run itself waits for: since when, until when, for whom.
+	Waits        []agent.Waiting `json:"waits,omitempty"`
+	Gates        []agent.Gate    `json:"gates,omitempty"`   // open ones
+	Effects      []store.Effect  `json:"effects,omitempty"` // of which nobody knows yet whether they happened
+	Activities   []Pending       `json:"activities,omitempty"`
+	TaskFailures int             `json:"task_failures,omitempty"` // of the run's workflow task, in a row
+	TaskFailure  string          `json:"task_failure,omitempty"`
+	Unseen       []string        `json:"unseen,omitempty"` // what could not be looked at, and why
 }
 
 // Why says what a run waits for and which command comes next: from the store,
@@ -175,7 +177,7 @@ func (l *look) why() Why {
 		TaskFailures: max(int(l.task.GetAttempt())-1, 0), TaskFailure: l.taskFailure, Unseen: l.unseen}
 	if run := l.run; run != nil {
 		w.FirstRunID, w.Status, w.Reason, w.Phase, w.Turn = run.FirstRunID, run.Status, run.Reason, run.Phase, run.Turn
-		w.Seq, w.UpdatedAt, w.Repairs = run.Seq, run.At, run.Repairs
+		w.Seq, w.UpdatedAt, w.Repairs, w.Waits = run.Seq, run.At, run.Repairs, run.Waits()
 	}
 	if row := l.row; row != nil {
 		w.FirstRunID, w.Status, w.Reason, w.Phase, w.Turn = row.FirstRunID, row.Head.Status, row.Head.Reason, row.Head.Phase, row.Head.Turn

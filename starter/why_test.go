@@ -101,6 +101,14 @@ func (j *journal) gate(id, title string) *journal {
 		Args: agent.JSON("{}"), Title: title, Roles: []string{"refunds"}, Digest: "d", OpenedAt: noon, ExpiresAt: &expires, Status: agent.GateOpen}})
 }
 
+// idling is a run by the newest rules whose user is reminded after an hour.
+func idling(t *testing.T) *journal {
+	j := started(t, "first", "", noon)
+	limits := agent.DefaultLimits()
+	limits.Idle.Remind = time.Hour
+	return j.set(agent.EventStarted, "", agent.StartedData{Agent: "lab", Version: 1, Key: "k", FirstRunID: "first", User: "ann", Body: agent.JSON("{}"), Rules: agent.Rules, Limits: limits})
+}
+
 func TestWhy(t *testing.T) {
 	t.Parallel()
 	begun := func() *journal { return started(t, "first", "", noon) }
@@ -112,7 +120,9 @@ func TestWhy(t *testing.T) {
 		says, next string
 		unseen     int
 	}{
-		"user": {situation{journal: talking().reply("Hello.")}, "waits for the user", "interlock run message " + address + " …", 0},
+		"user": {situation{journal: talking().reply("Hello.")}, "waits for the user since 2026-11-29T12:00:04Z", "interlock run message " + address + " …", 0},
+		"user who is reminded": {situation{journal: idling(t).message("m", "hi").turn().add(agent.EventProposal, "", agent.Proposal{Text: "Hello."}).reply("Hello.")},
+			"waits for the user since 2026-11-29T12:00:03Z; at 2026-11-29T13:00:03Z the user is reminded", "interlock run message " + address + " …", 0},
 		"gate": {situation{journal: talking().gate("1.1", "Refund 89.90 EUR").reply("Wait.")},
 			"waits for a person with role refunds at gate 1.1 (Refund 89.90 EUR) until 2026-11-30T12:00:00Z", "interlock gate show " + address + " 1.1", 0},
 		"gate, Temporal down": {situation{journal: talking().gate("1.1", "Refund 89.90 EUR").reply("Wait."), down: true},
@@ -144,6 +154,9 @@ func TestWhy(t *testing.T) {
 			"nobody knows whether step 1.1 (pay) happened: the time was up", "find out, and interlock run cancel " + address, 0},
 		"cancelling": {situation{journal: talking().step("1.1", agent.StepRunning).add(agent.EventCancelRequested, "", agent.CancelRequestedData{ID: "c", Principal: ann})},
 			"is being cancelled and waits for the end of step 1.1 (pay)", "wait: interlock run watch " + address, 0},
+		"cancelling, at an undo's gate": {situation{journal: talking().step("1.1", agent.StepRunning).add(agent.EventStepDone, "1.1", agent.StepDoneData{Result: agent.JSON("{}")}).
+			add(agent.EventCancelRequested, "", agent.CancelRequestedData{ID: "c", Principal: ann, Undo: agent.UndoRun}).gate("1.2", "Give it back")},
+			"is being cancelled; what it did is undone first; it waits for a person with role refunds at gate 1.2 (Give it back)", "interlock gate show " + address + " 1.2", 0},
 		"ended":            {situation{journal: talking().completed(), status: enums.WORKFLOW_EXECUTION_STATUS_COMPLETED}, "has ended: completed at 2026-11-29T12:00:03Z", "interlock run get " + address, 0},
 		"ended, forgotten": {situation{journal: talking().add(agent.EventFailed, "", agent.EndedData{Reason: "bad"}), missing: true}, "has ended: failed at 2026-11-29T12:00:03Z (bad)", "interlock run get " + address, 0},
 		"terminated": {situation{journal: talking().step("1.1", agent.StepRunning), effects: []store.Effect{open, {}}, status: enums.WORKFLOW_EXECUTION_STATUS_TERMINATED,

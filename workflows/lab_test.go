@@ -39,6 +39,7 @@ type lab struct {
 	undo      *labUndo    // of send, fire and pay; nil: nothing undoes them
 	cut       agent.OnCut // of send
 	onMessage agent.MessagePolicy
+	idle      agent.Idle
 }
 
 type labStart struct {
@@ -115,7 +116,7 @@ func (l lab) agent() *agent.Definition {
 				}},
 			{Name: "end", Final: true, Say: func(agent.Situation[labState]) string { return "That was all." }},
 		},
-		Limits: l.limits, Budget: l.budget, OnMessage: l.onMessage,
+		Limits: l.limits, Budget: l.budget, OnMessage: l.onMessage, Idle: l.idle,
 	})
 }
 

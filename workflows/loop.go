@@ -25,6 +25,7 @@ type loop struct {
 	lookups  []agent.Task       // to be carried by the next activity
 	resolved []signals.Resolved // the same
 	stops    map[string]workflow.CancelFunc
+	idles    int // timers of a run that waits for its user: only the latest counts
 	flying   int // activities whose result is still to come
 	records  int // of them, those that only record
 	waiters  int
@@ -48,6 +49,15 @@ func (l *loop) query() (*agent.Run, error) {
 		return nil, fmt.Errorf("the run has not started; a worker that serves its agent must take its first task")
 	}
 	return l.machine.Run(), nil
+}
+
+// waiting answers with all that the run waits for.
+func (l *loop) waiting() ([]agent.Waiting, error) {
+	r, err := l.query()
+	if err != nil {
+		return nil, err
+	}
+	return r.Waits(), nil
 }
 
 // run goes on until the run has ended, all its events are recorded, and every
@@ -133,6 +143,8 @@ func (l *loop) launch(ctx workflow.Context, c agent.Command) {
 	case agent.CloseGate:
 		l.stop("gate " + c.Gate)
 		l.stop("escalation " + c.Gate)
+	case agent.SetIdle:
+		l.startIdle(ctx, c.At)
 	case agent.Resolve:
 		// Carried by the next activity.
 	case agent.Record:
@@ -185,6 +197,19 @@ func (l *loop) startTimer(ctx workflow.Context, key, gate string, at *time.Time,
 	})
 }
 
+// startIdle sets the timer at which a run that waits for its user looks up again,
+// in the place of the one before.
+func (l *loop) startIdle(ctx workflow.Context, at time.Time) {
+	l.stop(fmt.Sprintf("idle %d", l.idles))
+	l.idles++
+	wait := at.Sub(workflow.Now(ctx))
+	l.goes(ctx, fmt.Sprintf("idle %d", l.idles), func(ctx workflow.Context) {
+		if workflow.NewTimerWithOptions(ctx, wait, workflow.TimerOptions{Summary: "the user says nothing"}).Get(ctx, nil) == nil {
+			l.inbox.push(agent.IdleTimerFired{}, "")
+		}
+	})
+}
+
 // ride is what the next activity carries.
 func (l *loop) ride() signals.Ride {
 	r := signals.Ride{FirstRunID: l.info.FirstRunID, Batch: l.machine.Batch(), Lookups: l.lookups, Resolved: l.resolved}
@@ -223,13 +248,24 @@ func (l *loop) details() string {
 	if r.Reason != "" {
 		text += ": " + r.Reason
 	}
-	for _, g := range r.Gates {
-		if g.Status == agent.GateOpen && g.Kind != agent.KindAsk {
-			text += fmt.Sprintf("\n- gate %s waits for %s", g.ID, strings.Join(g.Roles, " or "))
-			if g.Quorum > 1 {
-				text += fmt.Sprintf(", approved by %d of %d", len(g.Approvals), g.Quorum)
-			}
-		}
+	for _, w := range r.Waits() {
+		text += "\n- " + waits(w)
+	}
+	return text
+}
+
+// waits is one thing that a run waits for, in a line.
+func waits(w agent.Waiting) string {
+	text := string(w.For) + ": " + w.What
+	if w.Gate != "" {
+		text += ", gate " + w.Gate
+	}
+	if len(w.Who) > 0 {
+		text += ", for " + strings.Join(w.Who, " or ")
+	}
+	text += ", since " + w.Since.UTC().Format(time.RFC3339)
+	if w.Until != nil {
+		text += ", until " + w.Until.UTC().Format(time.RFC3339) + ": then " + w.Then
 	}
 	return text
 }

@@ -4,6 +4,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 
 	"go.temporal.io/sdk/converter"
@@ -55,7 +56,7 @@ func (r *Runs) Run(root workflow.Context, raw, before converter.RawValue) (signa
 	in := &inbox{}
 	in.listen(ctx)
 	l := &loop{inbox: in, info: workflow.GetInfo(root), stops: map[string]workflow.CancelFunc{}}
-	if err := workflow.SetQueryHandler(ctx, signals.QueryRun, l.query); err != nil {
+	if err := errors.Join(workflow.SetQueryHandler(ctx, signals.QueryRun, l.query), workflow.SetQueryHandler(ctx, signals.QueryWaiting, l.waiting)); err != nil {
 		return signals.End{}, err
 	}
 	if err := in.handle(ctx, l); err != nil {

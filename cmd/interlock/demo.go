@@ -13,6 +13,7 @@ import (
 
 	"interlock/agent"
 	"interlock/config"
+	"interlock/examples/trip"
 )
 
 // Who takes part in the demo.
@@ -67,11 +68,13 @@ what it cannot do is pay without the approval.`,
   interlock demo --decide reject
   interlock demo --decide approve -o json | jq .steps
   interlock demo --order 1017       # below 50 EUR: nobody is asked
+  interlock demo --scenario interrupt   # "actually, cancel that", while three tools run
   interlock demo --order 1024       # another customer's: not refunded
   OPENAI_BASE_URL=http://localhost:11434/v1 interlock demo --model qwen3`,
 		Args: cobra.NoArgs,
 	}
-	o := demoOptions{decide: &choice{"ask", []string{"ask", "approve", "reject"}}}
+	o := demoOptions{scenario: &choice{scenarioRefund, []string{scenarioRefund, scenarioInterrupt}}, decide: &choice{"ask", []string{"ask", "approve", "reject"}}}
+	cmd.Flags().Var(o.scenario, "scenario", "what is played: a refund that a person must approve, or a user who changes their mind while three tools run")
 	cmd.Flags().Var(o.decide, "decide", "the verdict at the gate; ask asks you, and approves where there is no terminal")
 	cmd.Flags().StringVar(&o.order, "order", "1042", "`number` of the order that the customer names; customer "+demoCustomer+" has 1017, 1042 and 1043")
 	cmd.Flags().StringVar(&o.keep, "keep", "", "keep all data in `DIR`, an empty or new folder")
@@ -85,12 +88,16 @@ what it cannot do is pay without the approval.`,
 
 // demoOptions are the demo's own flags.
 type demoOptions struct {
+	scenario           *choice
 	decide, output     *choice
 	order, keep, model string
 	limit              time.Duration
 }
 
 func (a *app) playDemo(cmd *cobra.Command, o demoOptions) error {
+	if err := checkScenario(o.scenario.value, cmd.Flags().Changed); err != nil {
+		return err
+	}
 	if !orderForm.MatchString(o.order) {
 		return usagef("--order %q is no order number: it has four digits, such as 1042", o.order)
 	}
@@ -117,7 +124,13 @@ func (a *app) playDemo(cmd *cobra.Command, o demoOptions) error {
 	cfg.ShutdownTimeout = min(cfg.ShutdownTimeout, 5*time.Second)
 	d := &demo{app: a, decide: o.decide.value, order: o.order, output: o.output, model: o.model, patience: patience{limit: o.limit},
 		stage: &stage{settings: cfg, log: cfg.Log.Logger(a.err), model: proposes}}
-	err = errors.Join(d.run(cmd.Context()), a.scratch.remove())
+	play := d.run
+	if o.scenario.value == scenarioInterrupt {
+		c := &cutDemo{demo: d, desk: &trip.Desk{Slow: 2 * time.Second}}
+		d.stage.desk, d.stage.model = c.desk, trip.Model()
+		play = c.run
+	}
+	err = errors.Join(play(cmd.Context()), a.scratch.remove())
 	if o.keep != "" {
 		fmt.Fprintf(a.err, "Kept in %s; look at it with: interlock dev --store-path %s\n", dir, cfg.Store.Path)
 	}

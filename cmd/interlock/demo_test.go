@@ -237,3 +237,23 @@ func TestCheckFindsWhatIsNotAllowed(t *testing.T) {
 		require.Error(t, approve.compare(&r))
 	}
 }
+
+// A user changes their mind while three tools are in flight: one screen says what
+// ran, what was abandoned, what was undone, and what the model says next.
+func TestDemo_Interrupt(t *testing.T) {
+	t.Parallel()
+	r := play(t, context.Background(), nil, "demo", "--scenario", "interrupt")
+	require.Equal(t, exitOK, r.code, r.err)
+	require.Less(t, strings.Count(r.out, "\n"), 30, "one screen")
+	for _, want := range []string{"three tools are in flight", "Actually, cancel that", "this turn is cut short, taken up by turn 2",
+		"book_flight     undone", "reserve_car     done", "compare_hotels  abandoned", "release_flight  done",
+		"What code told the model", "I stopped. What stands: car in Zurich.", "Checked: the desk holds the car and no flight."} {
+		require.Contains(t, r.out, want)
+	}
+	r = play(t, context.Background(), nil, "demo", "--scenario", "interrupt", "-o", "json")
+	require.Equal(t, exitOK, r.code, r.err)
+	var got cutReport
+	require.NoError(t, json.Unmarshal([]byte(r.out), &got))
+	require.Equal(t, agent.Took{How: agent.TookInterrupted, Turn: 2}, got.Took)
+	require.Len(t, got.Steps, 4)
+}

@@ -108,18 +108,20 @@ func (a *app) runMessageCommand() *cobra.Command {
 		Example: `  interlock run message acme/refund/ticket-311 "refund 1042, it broke" --as c-017 --wait
   interlock run message acme/refund/ticket-311 "actually, cancel that" --as c-017 --policy rollback`,
 	}
-	policy := cmd.Flags().String("policy", "", "what it does while the run is busy: `queue` (after this turn), reject (told at once), interrupt\n(this turn is cut short) or rollback (and what it did is undone); default: the agent's own")
+	policy := &choice{"", []string{"queue", "reject", "interrupt", "rollback"}}
+	cmd.Flags().Var(policy, "policy", "what it does while the run is busy: it is read after this turn, or refused, or cuts this turn\nshort, or has what that did undone, too; default: the agent's own")
 	return a.sending(cmd, func(ctx context.Context, s *session, address string, rest []string, c *caller) (agent.Receipt, error) {
-		return s.starter.Message(ctx, address, signals.Message{ID: c.id, Principal: c.principal(), Text: rest[0], Policy: agent.MessagePolicy(*policy)})
+		return s.starter.Message(ctx, address, signals.Message{ID: c.id, Principal: c.principal(), Text: rest[0], Policy: agent.MessagePolicy(policy.value)})
 	})
 }
 
 func (a *app) runCancelCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "cancel ADDRESS", Short: "Ends a run once its running steps have ended", Args: cobra.ExactArgs(1)}
 	reason := reasonFlag(cmd)
-	undo := cmd.Flags().String("undo", "none", "what is undone before it ends: `none`, turn (what the latest turn did) or run (all that can be)")
+	undo := &choice{string(agent.UndoNone), []string{"none", "turn", "run"}}
+	cmd.Flags().Var(undo, "undo", "what is undone before it ends: nothing, what the latest turn did, or all that can be")
 	return a.sending(cmd, func(ctx context.Context, s *session, address string, _ []string, c *caller) (agent.Receipt, error) {
-		return s.starter.Cancel(ctx, address, signals.Cancel{ID: c.id, Principal: c.principal(), Reason: *reason, Undo: agent.UndoScope(*undo)})
+		return s.starter.Cancel(ctx, address, signals.Cancel{ID: c.id, Principal: c.principal(), Reason: *reason, Undo: agent.UndoScope(undo.value)})
 	})
 }
 

@@ -32,8 +32,13 @@ func printRun(w io.Writer, shown shownRun) error {
 		p.line("  said last  %s", indented(r.Reply.Text, 13))
 	}
 	if r.Cancel != nil {
-		p.line("  cancel     asked for by %s: %s", inline(r.Cancel.Principal.Subject), inline(r.Cancel.Reason))
+		undo := ""
+		if r.Cancel.Undo != "" {
+			undo = ", and that what the " + string(r.Cancel.Undo) + " did be undone"
+		}
+		p.line("  cancel     asked for by %s%s: %s", inline(r.Cancel.Principal.Subject), undo, inline(r.Cancel.Reason))
 	}
+	printWaits(p, r.Waits())
 	printFields(p, r)
 	printOpenGates(p, r)
 	printSteps(p, r)
@@ -47,6 +52,27 @@ func printRun(w io.Writer, shown shownRun) error {
 		p.line("  billed by the provider: %s", text)
 	}
 	return p.err
+}
+
+// printWaits shows what a run waits for, since when, until when and for whom.
+func printWaits(p *printer, waits []agent.Waiting) {
+	rows := [][]string{}
+	for _, w := range waits {
+		what := w.What
+		if w.Gate != "" {
+			what += " (gate " + w.Gate + ")"
+		}
+		who := ""
+		if len(w.Who) > 0 {
+			who = "for " + strings.Join(w.Who, " or ")
+		}
+		until := ""
+		if w.Until != nil {
+			until = "until " + stamp(*w.Until) + ", then " + w.Then
+		}
+		rows = append(rows, []string{"  waits for " + string(w.For), inline(what), inline(who), "since " + stamp(w.Since), until})
+	}
+	p.table(rows)
 }
 
 func printFields(p *printer, r *agent.Run) {

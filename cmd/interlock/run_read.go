@@ -287,6 +287,7 @@ func printWhy(w io.Writer, why starter.Why) error {
 	if why.Next != "" {
 		p.line("next: %s", indented(why.Next, 2))
 	}
+	printWaits(p, why.Waits)
 	for _, u := range why.Unseen {
 		p.line("not seen: %s", indented(u, 2))
 	}

@@ -13,10 +13,12 @@ import (
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 
+	"interlock/agent"
 	"interlock/config"
 	"interlock/examples/refund"
 	"interlock/examples/refund/mail"
 	"interlock/examples/refund/shop"
+	"interlock/examples/trip"
 	"interlock/llm"
 	"interlock/localtemporal"
 	"interlock/starter"
@@ -33,6 +35,7 @@ type stage struct {
 	port, uiPort int  // 0: a free one
 	log          *slog.Logger
 	model        llm.Model
+	desk         *trip.Desk // of the travel agent, which it then serves in the place of the refund's
 
 	temporal *localtemporal.Server
 	client   client.Client
@@ -74,8 +77,14 @@ func (s *stage) open(ctx context.Context) (err error) {
 		return err
 	}
 	s.later(s.store.Close)
-	if s.bare {
+	switch {
+	case s.bare:
 		return s.openTemporal(ctx)
+	case s.desk != nil:
+		if err := s.openTemporal(ctx); err != nil {
+			return err
+		}
+		return s.serve(ctx, trip.Agent(s.desk))
 	}
 	return s.openAgent(ctx)
 }
@@ -94,8 +103,12 @@ func (s *stage) openAgent(ctx context.Context) (err error) {
 	if err := s.openTemporal(ctx); err != nil {
 		return err
 	}
-	w, err := worker.New(worker.Config{Settings: s.settings, Client: s.client, Store: s.store, Model: s.model, Log: s.log},
-		refund.Agent(s.shop, mail.Client{BaseURL: s.mail.URL()}))
+	return s.serve(ctx, refund.Agent(s.shop, mail.Client{BaseURL: s.mail.URL()}))
+}
+
+// serve starts the worker of an agent.
+func (s *stage) serve(ctx context.Context, def *agent.Definition) error {
+	w, err := worker.New(worker.Config{Settings: s.settings, Client: s.client, Store: s.store, Model: s.model, Log: s.log}, def)
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,8 @@ func tell(w io.Writer, e agent.Event) {
 		fmt.Fprintf(w, "  customer  %s\n", indented(data[agent.MessageData](e).Text, 12))
 	case agent.EventReply:
 		fmt.Fprintf(w, "  agent     %s\n", indented(data[agent.ReplyData](e).Text, 12))
+	case agent.EventReminded:
+		fmt.Fprintf(w, "  agent     %s\n", indented(data[agent.RemindedData](e).Text, 12))
 	case agent.EventGateOpened:
 		if g := data[agent.GateOpenedData](e).Gate; g.Kind == agent.KindAsk {
 			fmt.Fprintf(w, "  agent     %s\n", indented(question(g), 12))
@@ -161,7 +163,30 @@ var descriptions = map[agent.EventType]func(agent.Event) (who, what string){
 		return "reviewer", fmt.Sprintf("%s lifts ruling %s: %s", principal(&d.Principal, false), d.Ruling, d.Reason)
 	},
 	agent.EventCancelRequested: func(e agent.Event) (string, string) {
-		return "user", "asked to cancel: " + data[agent.CancelRequestedData](e).Reason
+		d := data[agent.CancelRequestedData](e)
+		text := "asked to cancel"
+		if d.Undo != "" {
+			text += ", and to undo what the " + string(d.Undo) + " did"
+		}
+		if d.ID == "" {
+			return "code", "closes the run: " + d.Reason
+		}
+		return "user", strings.TrimSuffix(text+": "+d.Reason, ": ")
+	},
+	agent.EventReminded: func(e agent.Event) (string, string) {
+		return "code", fmt.Sprintf("reminded the user: %q", data[agent.RemindedData](e).Text)
+	},
+	agent.EventInterrupted: func(e agent.Event) (string, string) {
+		d := data[agent.InterruptedData](e)
+		text := "the message cuts the turn short"
+		if d.Undo != "" {
+			text += ", and what the turn did is undone"
+		}
+		return "code", text
+	},
+	agent.EventStepCut: func(e agent.Event) (string, string) { return "code", "step " + e.Step + " is told to stop" },
+	agent.EventInterruptSettled: func(e agent.Event) (string, string) {
+		return "code", "tells the model: " + data[agent.InterruptSettledData](e).Account
 	},
 	agent.EventAmended: func(e agent.Event) (string, string) {
 		d := data[agent.AmendedData](e)
@@ -169,6 +194,16 @@ var descriptions = map[agent.EventType]func(agent.Event) (who, what string){
 	},
 	agent.EventUndoRequested: func(e agent.Event) (string, string) {
 		d := data[agent.UndoRequestedData](e)
+		if d.ID == "" {
+			text := "undoes step " + strings.Join(d.Steps, ", then step ")
+			if len(d.Steps) == 0 {
+				text = "can undo nothing"
+			}
+			for _, s := range d.Stands {
+				text += "; step " + s.Step + " stands: " + s.Why
+			}
+			return "code", text
+		}
 		return "user", fmt.Sprintf("%s asks that step %s be undone: %s", principal(&d.Principal, false), strings.Join(d.Steps, ", then step "), d.Reason)
 	},
 	agent.EventResumed: func(e agent.Event) (string, string) {

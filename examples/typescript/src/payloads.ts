@@ -231,3 +231,15 @@ export interface Verdict {
 export interface Wait {
   after_seq: number;
 }
+
+/** One member of what the query named waiting answers, a list: what the run waits for, since when, until when and for whom. */
+export interface Waiting {
+  for: string;
+  gate?: string;
+  since: string;
+  step?: string;
+  then?: string;
+  until?: string | null;
+  what: string;
+  who?: string[] | null;
+}
