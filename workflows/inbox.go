@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"errors"
-	"fmt"
 
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -21,6 +20,7 @@ type entry struct {
 	// signal names the signal that it came by ("message" too for a message that
 	// came with the start): nobody is answered, so a refusal is recorded.
 	signal string
+	cancel bool            // it is Temporal's own
 	seal   *signals.Sealed // its token, and what it must say; nil: nothing proves who sends it
 }
 
@@ -61,19 +61,6 @@ func (b *inbox) waiting() bool {
 		}
 	}
 	return len(b.entries) > 0
-}
-
-// cancelled takes Temporal's own cancel, under the first id of its kind that no
-// sender has used for something else: it is never refused for that.
-func (b *inbox) cancelled(ctx workflow.Context) {
-	c := agent.CancelRun{ID: "temporal-cancel", Principal: agent.Principal{Subject: "temporal"}, Reason: "cancelled through Temporal"}
-	for n := 2; ; n++ {
-		e := b.push(c, "")
-		if err := workflow.Await(ctx, func() bool { return e.done }); err != nil || e.receipt.Code != agent.CodeConflict {
-			return
-		}
-		c.ID = fmt.Sprintf("temporal-cancel-%d", n)
-	}
 }
 
 // pull takes in the signals that have arrived. No coroutine waits for them:

@@ -18,6 +18,9 @@ import (
 // input.
 type loop struct {
 	inbox   *inbox
+	root    workflow.Context // whose end is Temporal's own cancel
+	cancels int              // that were taken of it
+	timers  []timer
 	info    *workflow.Info
 	def     *agent.Definition
 	machine *agent.Machine
@@ -64,10 +67,10 @@ func (l *loop) waiting() ([]agent.Waiting, error) {
 // sender has an answer; or until it is to be continued, with nothing in flight.
 func (l *loop) run(ctx workflow.Context) error {
 	for {
-		if err := workflow.Await(ctx, func() bool { return l.inbox.waiting() || l.failure != nil || l.over() || l.quiet(ctx) }); err != nil {
+		if err := workflow.Await(ctx, func() bool { return l.arrived() || l.failure != nil || l.over() || l.quiet(ctx) }); err != nil {
 			return err
 		}
-		l.inbox.pull(ctx)
+		l.pull(ctx)
 		switch {
 		case l.failure != nil:
 			return l.failure
@@ -75,13 +78,13 @@ func (l *loop) run(ctx workflow.Context) error {
 			l.take(ctx, l.inbox.pop())
 		case l.quiet(ctx):
 			return nil
-		default:
+		case l.over():
 			// The run is over. Its senders get their answers; what arrives
 			// meanwhile is refused, never lost.
-			if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) || l.inbox.waiting() }); err != nil {
+			if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) || l.arrived() }); err != nil {
 				return err
 			}
-			if !l.inbox.waiting() {
+			if !l.arrived() {
 				return nil
 			}
 		}
@@ -101,6 +104,9 @@ func (l *loop) take(ctx workflow.Context, e *entry) {
 	}
 	commands, receipt := l.machine.Step(workflow.Now(ctx), e.trace, e.input)
 	e.receipt, e.done = receipt, true
+	if e.cancel && receipt.Code == agent.CodeConflict {
+		l.cancelled()
+	}
 	if e.signal != "" && receipt.Status == agent.Refused && receipt.Code != agent.CodeEnded {
 		l.inbox.push(agent.Malformed{Name: e.signal, Reason: receipt.Reason}, e.trace)
 	}
@@ -188,13 +194,7 @@ func (l *loop) startTimer(ctx workflow.Context, key, gate string, at *time.Time,
 	if at == nil {
 		return
 	}
-	wait := at.Sub(workflow.Now(ctx))
-	l.goes(ctx, key, func(ctx workflow.Context) {
-		timer := workflow.NewTimerWithOptions(ctx, wait, workflow.TimerOptions{Summary: "gate " + gate + " " + what})
-		if timer.Get(ctx, nil) == nil {
-			l.inbox.push(agent.GateTimerFired{Gate: gate}, "")
-		}
-	})
+	l.setTimer(ctx, key, *at, "gate "+gate+" "+what, agent.GateTimerFired{Gate: gate})
 }
 
 // startIdle sets the timer at which a run that waits for its user looks up again,
@@ -202,12 +202,7 @@ func (l *loop) startTimer(ctx workflow.Context, key, gate string, at *time.Time,
 func (l *loop) startIdle(ctx workflow.Context, at time.Time) {
 	l.stop(fmt.Sprintf("idle %d", l.idles))
 	l.idles++
-	wait := at.Sub(workflow.Now(ctx))
-	l.goes(ctx, fmt.Sprintf("idle %d", l.idles), func(ctx workflow.Context) {
-		if workflow.NewTimerWithOptions(ctx, wait, workflow.TimerOptions{Summary: "the user says nothing"}).Get(ctx, nil) == nil {
-			l.inbox.push(agent.IdleTimerFired{}, "")
-		}
-	})
+	l.setTimer(ctx, fmt.Sprintf("idle %d", l.idles), at, "the user says nothing", agent.IdleTimerFired{})
 }
 
 // ride is what the next activity carries.

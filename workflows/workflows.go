@@ -55,7 +55,7 @@ func (r *Runs) Run(root workflow.Context, raw, before converter.RawValue) (signa
 	defer stop()
 	in := &inbox{}
 	in.listen(ctx)
-	l := &loop{inbox: in, info: workflow.GetInfo(root), stops: map[string]workflow.CancelFunc{}}
+	l := &loop{inbox: in, root: root, info: workflow.GetInfo(root), stops: map[string]workflow.CancelFunc{}}
 	if err := errors.Join(workflow.SetQueryHandler(ctx, signals.QueryRun, l.query), workflow.SetQueryHandler(ctx, signals.QueryWaiting, l.waiting)); err != nil {
 		return signals.End{}, err
 	}
@@ -76,10 +76,6 @@ func (r *Runs) Run(root workflow.Context, raw, before converter.RawValue) (signa
 	if err != nil {
 		return signals.End{}, err
 	}
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		root.Done().Receive(ctx, nil)
-		in.cancelled(ctx)
-	})
 	if err := l.run(ctx); err != nil {
 		return signals.End{}, err
 	}
