@@ -190,10 +190,12 @@ func (w *waitingWorld) measure(ctx context.Context, job waitingJob) (waitingCost
 	return out, nil
 }
 
-// memory is what the process's heap and stacks hold, once what is garbage is gone.
+// memory is what the process's heap and stacks hold, once what is garbage is gone and
+// stacks have shrunk, which takes a collection for each half.
 func memory() int64 {
-	runtime.GC()
-	runtime.GC()
+	for range 5 {
+		runtime.GC()
+	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapInuse + m.StackInuse)
