@@ -215,3 +215,44 @@ func TestGate_Fingerprint(t *testing.T) {
 		seen[bankAgent(p).Fingerprint()] = true
 	}
 }
+
+// The undo of a step is asked for anew too, and what it is to undo waits for it.
+func TestGate_PolicyOfAnUndoChanged(t *testing.T) {
+	tr := bank(t, bankPolicy{roles: []string{"clerk"}})
+	clerk := agent.Principal{Subject: "cyd", Roles: []string{"clerk"}}
+	tr.by(clerk, "1.1", approve())
+	tr.done("1.1", `{"id":"p-1"}`)
+	tr.model()
+	tr.undo("1.1")
+	first := tr.last()
+	tr.redeployed(bankAgent(tellers))
+	tr.by(clerk, first, approve())
+	require.Equal(t, agent.Voided, tr.receipt.Status)
+	require.Equal(t, agent.GateVoid, tr.gate(first).Status)
+	second := tr.last()
+	require.NotEqual(t, first, second)
+	require.Equal(t, []string{"teller"}, tr.gate(second).Roles)
+	require.Len(t, tr.m.Run().Undo, 1)
+	require.Equal(t, second, tr.m.Run().Undo[0].As)
+	require.Equal(t, agent.StepDone, tr.stepOf("1.1").Status)
+	tr.by(teller("ann"), second, approve())
+	tr.done(second, `{"id":"u-1"}`)
+	require.Equal(t, agent.StepUndone, tr.stepOf("1.1").Status)
+	require.Empty(t, tr.m.Run().Undo)
+	tr.reduces()
+}
+
+// An undo that is returned leaves what it was to undo standing.
+func TestGate_ReturnedUndo(t *testing.T) {
+	tr := bank(t, tellers)
+	tr.by(teller("ann"), "1.1", approve())
+	tr.done("1.1", `{"id":"p-1"}`)
+	tr.model()
+	tr.undo("1.1")
+	require.Equal(t, "ops", tr.gate(tr.last()).Askers[0], "who asked for the undo")
+	tr.by(teller("ann"), tr.last(), giveBack("which one?"))
+	require.Equal(t, agent.StepDone, tr.stepOf("1.1").Status)
+	require.Empty(t, tr.m.Run().Undo)
+	require.Contains(t, told(tr.m.Run()), "stands as it was: its undo, step 2.1, unpay, was returned by ann with a note: which one?")
+	tr.reduces()
+}
