@@ -153,3 +153,24 @@ func TestAnswer_OlderRules(t *testing.T) {
 	tr.by(run7, "1.1", answers(&yes, ""))
 	require.Contains(t, tr.m.Run().Confirmed, "order_id")
 }
+
+// Of two questions each gets its own answer, in whatever order they come.
+func TestAnswer_TwoQuestions(t *testing.T) {
+	tr := begin(t, bankAgent(tellers), `{"customer_id":"c"}`)
+	tr.message("pay 7")
+	tr.model(`ask {"question":"Which order?","fields":["order_id"]}`, `ask {"question":"Which port?","fields":["port"]}`)
+	first := tr.gate("1.1")
+	tr.by(run7, "1.2", answers(nil, `{"port":0}`))
+	require.Equal(t, agent.Accepted, tr.receipt.Status)
+	require.Equal(t, agent.GateOpen, tr.gate("1.1").Status)
+	require.Equal(t, 1, tr.m.Run().Turn, "the other one still waits")
+	stale := answers(nil, `{"order_id":"8"}`)
+	stale.Digest = first.Digest
+	tr.by(run7, "1.2", stale)
+	require.Equal(t, agent.Voided, tr.receipt.Status)
+	tr.redeployed(bankAgent(tellers)) // as after a reload
+	tr.by(run7, "1.1", answers(nil, `{"order_id":"8"}`))
+	require.Equal(t, 2, tr.lastView().Turn)
+	require.JSONEq(t, `{"order_id":"8","port":0,"note":"","paid":""}`, tr.m.Run().State.String())
+	tr.reduces()
+}

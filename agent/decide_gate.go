@@ -152,10 +152,16 @@ func (m *Machine) changedPolicy(g Gate) (commitment, bool) {
 func (m *Machine) askAnew(v Verdict, body string, g Gate, c commitment) Receipt {
 	id := m.run.nextID()
 	why := fmt.Sprintf("the policy of gate %s has changed since it was shown; gate %s shows it as it is now", g.ID, id)
+	if c.undoes != nil {
+		why = fmt.Sprintf("the policy of gate %s has changed since it was shown; the undo is asked for anew", g.ID)
+	}
 	r := m.voided(v, body, why)
-	m.closeStep(g.ID, GateVoid, StepVoid, why)
-	c.replaces, c.escalated = g.ID, g.escalated()
-	m.commit(c)
+	m.emit(EventGateClosed, g.ID, GateClosedData{Gate: g.ID, Status: GateVoid, Reason: why})
+	m.emit(EventStepSettled, g.StepID(), StepSettledData{Status: StepVoid, Reason: why, Again: c.undoes != nil})
+	if c.undoes == nil { // else it is the next undo, which is begun as any is
+		c.replaces, c.escalated = g.ID, g.escalated()
+		m.commit(c)
+	}
 	r.Gate = m.gateOutcome(g.ID)
 	return r
 }

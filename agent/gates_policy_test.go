@@ -174,3 +174,85 @@ func TestGate_Shows(t *testing.T) {
 	require.Equal(t, 1, v.Approved)
 	require.Contains(t, tr.answer("c1_1").Text, "waits at gate 1.1 for 2 different persons with role teller")
 }
+
+// A policy that could never be fulfilled, or that says two things, is a mistake.
+func TestGate_Mistakes(t *testing.T) {
+	with := func(change func(*bankPolicy)) string {
+		p := bankPolicy{roles: []string{"teller"}, expires: 2 * time.Hour}
+		change(&p)
+		if err := bankAgent(p).Err(); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	chief := []string{"chief"}
+	for says, change := range map[string]func(*bankPolicy){
+		"":                       func(p *bankPolicy) { p.escalate = agent.Escalate{After: time.Hour, Roles: chief} },
+		"has a quorum of -1":     func(p *bankPolicy) { p.quorum = -1 },
+		"has a quorum of 11":     func(p *bankPolicy) { p.quorum = 11 },
+		"escalates -1h0m0s":      func(p *bankPolicy) { p.escalate = agent.Escalate{After: -time.Hour, Roles: chief} },
+		"escalates 0s after":     func(p *bankPolicy) { p.escalate = agent.Escalate{Roles: chief} },
+		"has expired after 2h":   func(p *bankPolicy) { p.escalate = agent.Escalate{After: 2 * time.Hour, Roles: chief} },
+		"escalates to no role":   func(p *bankPolicy) { p.escalate = agent.Escalate{After: time.Hour} },
+		`escalation role "Boss"`: func(p *bankPolicy) { p.escalate = agent.Escalate{After: time.Hour, Roles: []string{"Boss"}} },
+		"adds role teller":       func(p *bankPolicy) { p.escalate = agent.Escalate{After: time.Hour, Roles: []string{"teller"}} },
+	} {
+		if says == "" {
+			require.Empty(t, with(change))
+			continue
+		}
+		require.Contains(t, with(change), says)
+	}
+}
+
+// The fingerprint tells policies apart; without the new parts it is what it was.
+func TestGate_Fingerprint(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range []bankPolicy{tellers, {roles: []string{"teller"}, quorum: 2}, {roles: []string{"teller"}, distinct: true},
+		{roles: []string{"teller"}, escalate: agent.Escalate{After: time.Hour, Roles: []string{"chief"}}},
+		{roles: []string{"teller"}, escalate: agent.Escalate{After: 2 * time.Hour, Roles: []string{"chief"}}}} {
+		require.False(t, seen[bankAgent(p).Fingerprint()])
+		seen[bankAgent(p).Fingerprint()] = true
+	}
+}
+
+// The undo of a step is asked for anew too, and what it is to undo waits for it.
+func TestGate_PolicyOfAnUndoChanged(t *testing.T) {
+	tr := bank(t, bankPolicy{roles: []string{"clerk"}})
+	clerk := agent.Principal{Subject: "cyd", Roles: []string{"clerk"}}
+	tr.by(clerk, "1.1", approve())
+	tr.done("1.1", `{"id":"p-1"}`)
+	tr.model()
+	tr.undo("1.1")
+	first := tr.last()
+	tr.redeployed(bankAgent(tellers))
+	tr.by(clerk, first, approve())
+	require.Equal(t, agent.Voided, tr.receipt.Status)
+	require.Equal(t, agent.GateVoid, tr.gate(first).Status)
+	second := tr.last()
+	require.NotEqual(t, first, second)
+	require.Equal(t, []string{"teller"}, tr.gate(second).Roles)
+	require.Len(t, tr.m.Run().Undo, 1)
+	require.Equal(t, second, tr.m.Run().Undo[0].As)
+	require.Equal(t, agent.StepDone, tr.stepOf("1.1").Status)
+	tr.by(teller("ann"), second, approve())
+	tr.done(second, `{"id":"u-1"}`)
+	require.Equal(t, agent.StepUndone, tr.stepOf("1.1").Status)
+	require.Empty(t, tr.m.Run().Undo)
+	tr.reduces()
+}
+
+// An undo that is returned leaves what it was to undo standing.
+func TestGate_ReturnedUndo(t *testing.T) {
+	tr := bank(t, tellers)
+	tr.by(teller("ann"), "1.1", approve())
+	tr.done("1.1", `{"id":"p-1"}`)
+	tr.model()
+	tr.undo("1.1")
+	require.Equal(t, "ops", tr.gate(tr.last()).Askers[0], "who asked for the undo")
+	tr.by(teller("ann"), tr.last(), giveBack("which one?"))
+	require.Equal(t, agent.StepDone, tr.stepOf("1.1").Status)
+	require.Empty(t, tr.m.Run().Undo)
+	require.Contains(t, told(tr.m.Run()), "stands as it was: its undo, step 2.1, unpay, was returned by ann with a note: which one?")
+	tr.reduces()
+}

@@ -65,7 +65,8 @@ func (s *Starter) Resume(ctx context.Context, address string, r signals.Resume) 
 
 // Decide gives a verdict about a gate as it was shown. The receipt says whether
 // it decided, and how the gate stands. A verdict that decided nothing is
-// recorded and no error.
+// recorded and no error. An edit or an answer that does not fit is CodeInvalid,
+// and one that cannot be made now CodeConflict: the gate stays open.
 func (s *Starter) Decide(ctx context.Context, address string, v signals.Verdict) (agent.Receipt, error) {
 	content, err := contentOf(v)
 	if err != nil {

@@ -29,9 +29,11 @@ func ExampleTool_Gate() {
 	pay := tool.Keyed("pay", transfer, func(s *State, _ Payment, p Paid) error { s.PaidID = p.ID; return nil })
 	pay.Gate(tool.Gate[State, Payment]{
 		Roles: []string{"finance"}, Reads: []string{"order_id", "amount"}, Expires: 24 * time.Hour,
-		Quorum:   2,                                                                     // two different persons; one reject closes the gate
-		Distinct: true,                                                                  // none who asked: the user, who started the run, who edited the call
-		Escalate: agent.Escalate{After: 4 * time.Hour, Roles: []string{"finance_lead"}}, // from then on they may decide too
+		// Two different persons, none of whom asked for it: neither the user, nor who
+		// started the run, nor who edited the call. One reject closes the gate.
+		Quorum: 2, Distinct: true,
+		// From then on their lead may decide too.
+		Escalate: agent.Escalate{After: 4 * time.Hour, Roles: []string{"finance_lead"}},
 	})
 
 	fmt.Println(pay.Spec().Gate.Quorum)

@@ -154,7 +154,11 @@ func printMemory(p *printer, r *agent.Run) {
 		p.title("Rulings (a person's refusals, which code enforces)")
 	}
 	for _, g := range r.Rulings {
-		p.line("  %-5s  %s, rejected by %s: %s", g.ID, inline(g.Title), inline(g.By.Subject), inline(g.Reason))
+		text := fmt.Sprintf("%s, rejected by %s: %s", g.Title, g.By.Subject, g.Reason)
+		if status := r.RulingStatus(g); status != agent.RulingBinds {
+			text += fmt.Sprintf(" (%s: it refuses nothing)", status)
+		}
+		p.line("  %-5s  %s", g.ID, inline(text))
 	}
 }
 
