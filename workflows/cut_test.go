@@ -2,12 +2,14 @@ package workflows_test
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"interlock/agent"
+	"interlock/llm"
 	"interlock/llm/scripted"
 	"interlock/signals"
 	"interlock/store"
@@ -126,4 +128,78 @@ func TestCut_BetweenAttempts(t *testing.T) {
 			w.requireReplay(address)
 		})
 	}
+}
+
+// The model call itself is let go: nobody waits for it, and its late answer starts
+// nothing.
+func TestCut_ModelCall(t *testing.T) {
+	t.Parallel()
+	slow, db := slowModel{newBlocking()}, labDB(t)
+	model := watch(asked(func(req llm.Request) llm.Model {
+		if req.View.Turn == 1 {
+			return slow
+		}
+		return says(scripted.Say("Tell me."))
+	}))
+	w := newWorld(t, model, lab{db: db, onMessage: agent.MessageInterrupt}.agent())
+	address := w.start("k")
+	w.say(address, "pay")
+	slow.awaitBegun(t)
+	began := time.Now()
+	require.Equal(t, &agent.Took{How: agent.TookInterrupted, Turn: 2}, w.say(address, "wait").Took, "the agent's own policy")
+	run := w.until(address, "an answer", func(r *agent.Run) bool { return waiting("user")(r) && r.Turn == 2 })
+	require.Less(t, time.Since(began), 20*time.Second, "the next call does not wait for the one that was let go")
+	require.ErrorIs(t, await(t, slow.ended, "the call is cut"), context.Canceled)
+	require.Equal(t, "a message of c-017 came", run.Turns[0].Cut)
+	require.Zero(t, payments(t, db))
+	model.seen(t)
+	w.cancelled(address)
+}
+
+// Messages that cut, one after the other: taken in order, merged while the first is
+// settling, and each sender is told.
+func TestCut_SeveralAtOnce(t *testing.T) {
+	t.Parallel()
+	b := newBusyLab(t)
+	first := b.interrupt(b.address, "stop", agent.MessageInterrupt)
+	second := b.interrupt(b.address, "no, take it back", agent.MessageRollback)
+	queued := b.interrupt(b.address, "and tell me", agent.MessageQueue)
+	require.Equal(t, []agent.Took{{How: agent.TookInterrupted, Turn: 2}, {How: agent.TookMerged, Turn: 2}, {How: agent.TookQueued, Turn: 2}},
+		[]agent.Took{*first.Took, *second.Took, *queued.Took})
+	_, err := b.starter.Message(b.ctx, b.address, signals.Message{ID: "r", Principal: customer, Text: "hello?", Policy: agent.MessageReject})
+	require.Equal(t, agent.CodeConflict, agent.ErrorCode(err))
+	require.ErrorContains(t, err, "the run is busy (step 1.2, send, runs; step 1.3, pay, runs)")
+	close(b.pay.free)
+	close(b.send.free)
+	run := b.until(b.address, "the next turn", func(r *agent.Run) bool { return r.Turn == 2 })
+	require.Equal(t, map[string]agent.StepStatus{"look": agent.StepAbandoned, "send": agent.StepDone, "pay": agent.StepDone}, statuses(run))
+	var texts []string
+	for _, it := range run.Turns[1].Opening {
+		texts = append(texts, it.Text)
+	}
+	require.Equal(t, []string{"stop", "no, take it back", "and tell me"}, texts[:3])
+	require.Contains(t, texts[3], "send: done, and it stands: send names no compensation")
+}
+
+// A worker that is killed while a cancel undoes: the next one goes on, and the undo
+// happens once.
+func TestCrash_CancelThatUndoes(t *testing.T) {
+	t.Parallel()
+	w := idleWorld(t, false)
+	db := openLabDB(t, w.file("product.db"))
+	t.Cleanup(func() { _ = db.Close() })
+	kill := w.child("after lab.unsend", true)
+	address := w.start("k")
+	w.chat(address, "send 1")
+	_, err := w.starter.Cancel(w.ctx, address, signals.Cancel{ID: "c", Principal: ops, Undo: agent.UndoRun, Reason: "all back"})
+	require.NoError(t, err)
+	w.awaitBarrier()
+	kill()
+	w.serve(obeying(nil), lab{db: db, undo: &labUndo{unsend: func(context.Context, tool.Key, doneText) (text, error) { return text{"gone"}, shoot(w.dir) }}}.agent())
+	run := w.finished(address, agent.RunCancelled)
+	require.Equal(t, agent.StepUndone, stepOf(run, "1.1").Status)
+	require.Empty(t, run.FailedEnd)
+	shots, err := os.ReadFile(w.file("shots"))
+	require.NoError(t, err)
+	require.Equal(t, "x", string(shots), "the compensation ran once")
 }
