@@ -148,9 +148,9 @@ func TestUpdates_Refused(t *testing.T) {
 	require.ErrorContains(t, send(signals.NameMessage, signals.Message{ID: "x", Principal: customer, Text: "  "}), "needs a text")
 	require.ErrorContains(t, send(signals.NameMessage, signals.Message{ID: "x", Principal: customer, Text: strings.Repeat("x", 9000)}), "the limit is")
 	v := signals.Verdict{ID: "v", Gate: "1.1", Digest: "d", Verdict: "yes", Principal: ann}
-	require.ErrorContains(t, send(signals.NameVerdict, v), `neither approve nor reject`)
+	require.ErrorContains(t, send(signals.NameVerdict, v), `none of approve, reject, return and edit`)
 	v.Verdict = ""
-	require.ErrorContains(t, send(signals.NameVerdict, v), `neither approve nor reject`)
+	require.ErrorContains(t, send(signals.NameVerdict, v), `none of approve, reject, return and edit`)
 	v.Verdict = agent.Reject
 	require.ErrorContains(t, send(signals.NameVerdict, v), "needs a reason")
 	require.ErrorContains(t, send("unknown_name", v), "unknown_name")
