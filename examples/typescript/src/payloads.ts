@@ -9,12 +9,13 @@ export interface Amend {
   trace_id?: string;
 }
 
-/** Payload of the signal and of the update named cancel: ends the run once its running steps have ended. */
+/** Payload of the signal and of the update named cancel: ends the run once its running steps have ended. undo is what is undone before: none, turn or run. */
 export interface Cancel {
   id: string;
   principal: Principal;
   reason?: string;
   trace_id?: string;
+  undo?: string;
 }
 
 /** The result of a run's workflow. */
@@ -55,9 +56,10 @@ export interface GateOutcome {
   status: string;
 }
 
-/** Payload of the signal and of the update named message: what the user says. */
+/** Payload of the signal and of the update named message: what the user says. policy is what it does while the run is busy: queue, reject, interrupt or rollback; none: the agent's own. */
 export interface Message {
   id: string;
+  policy?: string;
   principal: Principal;
   text: string;
   trace_id?: string;
@@ -97,6 +99,10 @@ export interface Receipt {
   run: string;
   seq?: number;
   status: string;
+  took?: {
+    how: string;
+    turn?: number;
+  } | null;
 }
 
 export interface Reply {
@@ -122,10 +128,41 @@ export interface Start {
   key: string;
   message?: Message | null;
   principal: Principal;
+  repair?: {
+    address: string;
+    first_run_id: string;
+    id: string;
+    ordinals?: Record<string, number>;
+    reason: string;
+    scope: string;
+    state?: unknown;
+    steps: {
+      args: unknown;
+      compensation: string;
+      effect: string;
+      id: string;
+      key: string;
+      ordinal?: number;
+      result: unknown;
+      seq: number;
+      tool: string;
+      turn?: number;
+    }[] | null;
+    turn: number;
+  } | null;
   tenant: string;
   trace_id?: string;
   user?: string;
   version?: number;
+}
+
+/** Payload of the signal and of the update named undo: asks that steps which happened be undone, one after the other, the last first. */
+export interface Undo {
+  id: string;
+  principal: Principal;
+  reason: string;
+  steps: string[] | null;
+  trace_id?: string;
 }
 
 /** Payload of the signal and of the update named verdict: a person's decision about one gate as it was shown. verdict is approve or reject, and a reject needs a reason; of a step in doubt it is happened, with a result, or did_not_happen, each with the reason. */
@@ -144,4 +181,16 @@ export interface Verdict {
 /** Payload of the update named wait, which answers with news when something stands after event after_seq. */
 export interface Wait {
   after_seq: number;
+}
+
+/** One member of what the query named waiting answers, a list: what the run waits for, since when, until when and for whom. */
+export interface Waiting {
+  for: string;
+  gate?: string;
+  since: string;
+  step?: string;
+  then?: string;
+  until?: string | null;
+  what: string;
+  who?: string[] | null;
 }
