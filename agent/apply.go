@@ -369,6 +369,9 @@ func applyCancel(r *Run, e Event, d CancelRequestedData) {
 	if d.Undo.beyond(r.Cancel.Undo) {
 		r.Cancel.Undo = d.Undo
 	}
+	if r.Cancel.Undo != "" {
+		r.Owed = 0 // no message is answered any more: a verdict about an undo decides at once
+	}
 }
 
 func applyVerdict(r *Run, e Event, d VerdictData) {

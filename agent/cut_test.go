@@ -3,6 +3,7 @@ package agent_test
 import (
 	"errors"
 	"slices"
+	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -120,4 +121,36 @@ func (w *watcher) undone(e agent.Event) {
 			w.t.Fatalf("the run was cancelled with all undone, and step %s, %s, stands unsaid: %q", s.ID, s.Tool, listed)
 		}
 	}
+}
+
+// What cannot be chosen is a mistake of the definition.
+func TestDefine_Interrupts(t *testing.T) {
+	keep := func(*plain, noArgs, sent) error { return nil }
+	undo := func() agent.Tool[plain] {
+		return tool.Keyed("back", keyed[tool.Done[noArgs, sent], sent], func(*plain, tool.Done[noArgs, sent], sent) error { return nil })
+	}
+	with := func(tools ...agent.Tool[plain]) *agent.Definition {
+		s := plainSpec()
+		s.Phases[0].Tools = append(s.Phases[0].Tools, tools...)
+		return agent.Define(s)
+	}
+	require.Equal(t, []string{
+		`tool a: is to be abandoned when its turn is cut short, but it has an effect, which may happen all the same: choose wait, or undo`,
+		`tool d: OnCut "stop" is none of wait, abandon or undo`,
+		`tool b: is to be undone when its turn is cut short, but names no compensation (Undo)`,
+		`tool c: is to be undone when its turn is cut short, but names no compensation (Undo)`,
+	}, mistakes(t, with(tool.Keyed("a", keyed[noArgs, sent], keep).OnCut(agent.CutAbandon), tool.Once("b", none[noArgs, sent], keep).OnCut(agent.CutUndo),
+		tool.ReadOnly("c", none[noArgs, sent], keep).OnCut(agent.CutUndo), tool.ReadOnly("d", none[noArgs, sent], keep).OnCut("stop"))))
+	s := plainSpec()
+	s.OnMessage = "shout"
+	require.Equal(t, []string{`on message: there is no message policy "shout": it is queue, reject, interrupt or rollback, or left out for the agent's own`}, mistakes(t, agent.Define(s)))
+
+	// The defaults are no part of the fingerprint; other choices are.
+	a := func() *tool.Tool[plain, noArgs, sent] { return tool.Keyed("a", keyed[noArgs, sent], keep).Undo(undo()) }
+	require.Equal(t, with(a()).Fingerprint(), with(a().OnCut(agent.CutWait)).Fingerprint())
+	require.NotEqual(t, with(a()).Fingerprint(), with(a().OnCut(agent.CutUndo)).Fingerprint())
+	s.OnMessage = agent.MessageQueue
+	require.Equal(t, with().Fingerprint(), agent.Define(s).Fingerprint())
+	s.OnMessage = agent.MessageReject
+	require.NotEqual(t, with().Fingerprint(), agent.Define(s).Fingerprint())
 }

@@ -251,7 +251,7 @@ type AmendedData struct {
 type UndoRequestedData struct {
 	ID        string    `json:"id,omitempty"`
 	Principal Principal `json:"principal"`
-	Steps     []string  `json:"steps"` // in the order in which they will be undone
+	Steps     []string  `json:"steps,omitempty"` // in the order in which they will be undone
 	Reason    string    `json:"reason"`
 	Body      string    `json:"body,omitempty"`
 	// Stands are those that were to be undone, too, and cannot be.

@@ -203,3 +203,30 @@ func TestCrash_CancelThatUndoes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "x", string(shots), "the compensation ran once")
 }
+
+// The first message comes with the start, and waits for what that began, whatever
+// the agent's policy and its own are: its sender could not be told of a refusal.
+func TestCut_FirstMessage(t *testing.T) {
+	t.Parallel()
+	db := labDB(t)
+	l := lab{db: db, opening: []string{"1"}, undo: &labUndo{}, onMessage: agent.MessageReject}
+	w := newWorld(t, watch(says(scripted.Say("Hello."))), l.agent())
+	in := w.startInput("k")
+	in.Message = &signals.Message{ID: "m0", Principal: customer, Text: "hi", Policy: "sometimes"}
+	_, err := w.starter.Start(w.ctx, in)
+	require.Equal(t, agent.CodeInvalid, agent.ErrorCode(err))
+	in.Message.Policy = agent.MessageRollback
+	s, err := w.starter.Start(w.ctx, in)
+	require.NoError(t, err)
+	run := w.until(s.Address, "an answer", func(r *agent.Run) bool { return waiting("user")(r) && r.Turn == 1 })
+	require.Equal(t, agent.StepDone, run.Steps[0].Status)
+	require.Equal(t, 1, payments(t, db))
+	require.Empty(t, recorded[agent.InterruptedData](w, s.Address, agent.EventInterrupted))
+	require.True(t, recorded[agent.MessageData](w, s.Address, agent.EventMessage)[0].First)
+	again, err := w.starter.Start(w.ctx, in)
+	require.NoError(t, err)
+	require.False(t, again.New)
+	_, err = w.starter.Say(w.ctx, s.Address, signals.Message{ID: "m1", Principal: customer, Text: "and?", Policy: agent.MessageQueue})
+	require.NoError(t, err)
+	w.cancelled(s.Address)
+}
