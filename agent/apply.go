@@ -356,24 +356,6 @@ func applyPhase(r *Run, e Event, d PhaseEnteredData) {
 	}
 }
 
-func applyCancel(r *Run, e Event, d CancelRequestedData) {
-	if d.ID != "" { // else the run's own, since it was idle
-		r.handled(d.ID, d.Body, e.Seq)
-	}
-	if r.Cancel == nil {
-		r.Cancel = &Cancel{Reason: d.Reason, Principal: d.Principal, Seq: e.Seq}
-		if r.Cut != nil { // a rollback under way is gone through with
-			r.Cancel.Undo = r.Cut.Undo
-		}
-	}
-	if d.Undo.beyond(r.Cancel.Undo) {
-		r.Cancel.Undo = d.Undo
-	}
-	if r.Cancel.Undo != "" {
-		r.Owed = 0 // no message is answered any more: a verdict about an undo decides at once
-	}
-}
-
 func applyVerdict(r *Run, e Event, d VerdictData) {
 	id := d.Verdict.ID
 	r.Kept = slices.DeleteFunc(r.Kept, func(v Verdict) bool { return v.ID == id })
