@@ -84,16 +84,44 @@ func (m *Machine) resolve(v Verdict, g Gate, closed GateClosedData) {
 	case v.Verdict == Happened:
 		m.command(Resolve{Task: m.task(s), Result: v.Result, By: v.Principal.Subject, How: clip(v.Reason, reasonLimit)})
 		m.finish(s, StepDoneData{Result: v.Result, Reason: clip("it happened: "+by, reasonLimit)}, "")
+	case v.Again && m.def.tools[s.Tool].effect != Once && m.approvalEnded(s):
+		again := *s
+		m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepFailed, Reason: clip("it did not happen: "+by, reasonLimit), Again: again.Undoes != ""})
+		if again.Undoes == "" {
+			m.commit(m.runAgain(again, true))
+		}
 	case v.Again && m.def.tools[s.Tool].effect != Once:
 		// Its own protocol sees to it that it cannot happen twice.
 		m.emit(EventStepResumed, s.ID, struct{}{})
 	default:
-		task, again := m.task(s), *s
+		task, again, ended := m.task(s), *s, m.approvalEnded(s)
 		m.command(Resolve{Task: task, Refused: clip("it did not happen: "+by, reasonLimit), By: v.Principal.Subject, How: clip(v.Reason, reasonLimit)})
 		m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepFailed, Reason: clip("it did not happen: "+by, reasonLimit), ForGood: true,
 			Again: v.Again && again.Undoes != ""})
 		if v.Again && again.Undoes == "" { // under a key of its own, since this one is settled
-			m.commit(commitment{kind: KindTool, tool: again.Tool, args: again.Args, by: ByEnter, t: m.def.tools[again.Tool]})
+			m.commit(m.runAgain(again, ended))
 		}
 	}
+}
+
+// approvalEnded reports whether a step that is to run again needs a person's leave
+// anew: its policy asks for one, and what the approval rested on has changed since,
+// or there is no approval.
+func (m *Machine) approvalEnded(s *Step) bool {
+	t := m.def.tools[s.Tool]
+	if _, needed := m.needsGate(t.gate, s.Args); !needed {
+		return false
+	}
+	g := m.run.gate(s.ID)
+	return g == nil || g.Status != GateApproved || m.run.changedSince(g.Reads, s.Seq)
+}
+
+// runAgain is the call of a step that did not happen, by an operator's word; at its
+// gate where it needs a person's leave anew.
+func (m *Machine) runAgain(s Step, gated bool) commitment {
+	c := commitment{kind: KindTool, tool: s.Tool, args: s.Args, by: ByEnter, t: m.def.tools[s.Tool]}
+	if gated {
+		c.gate = c.t.gate
+	}
+	return c
 }

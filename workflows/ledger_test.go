@@ -73,13 +73,18 @@ func TestHold(t *testing.T) {
 func TestSweepAndResolve(t *testing.T) {
 	t.Parallel()
 	w, address, gate, shots := doubtful(t)
-	effects, err := w.effects(address)
-	require.NoError(t, err)
-	require.Equal(t, store.StateInDoubt, effects[0].State(), "the gate's record says so in the ledger")
-	key := effects[0].Key
+	var key string
+	eventually(t, "the gate's record says so in the ledger", func() bool {
+		effects, err := w.effects(address)
+		if err != nil || len(effects) != 1 || effects[0].State() != store.StateInDoubt {
+			return false
+		}
+		key = effects[0].Key
+		return true
+	})
 	found := signals.Resolution{Tenant: "acme", Key: key, Happened: true, Result: agent.JSON(`{"text":"seen"}`), Principal: operator, Reason: "in the list"}
 
-	err = w.starter.ResolveEffect(w.ctx, found)
+	err := w.starter.ResolveEffect(w.ctx, found)
 	require.Equal(t, agent.CodeConflict, agent.ErrorCode(err))
 	require.ErrorContains(t, err, "interlock gate happened "+address+" "+gate.ID)
 
