@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,10 +14,22 @@ import (
 	"interlock/store/pgtest"
 )
 
+// TestMain is the process of a measurement, too: the benchmark starts itself.
+func TestMain(m *testing.M) {
+	if job := os.Getenv(waitingVariable); job != "" {
+		if err := waits(context.Background(), job, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
 // Nothing here looks at times: a busy machine must not fail a build.
 func TestRun_Shape(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), []string{"-turns", "2,4", "-rounds", "1", "-effects", "5"}, &out, io.Discard))
+	require.NoError(t, run(t.Context(), []string{"-turns", "2,4", "-rounds", "1", "-effects", "5", "-waiting", "6"}, &out, io.Discard))
 	d := json.NewDecoder(&out)
 	d.DisallowUnknownFields()
 	var r report
@@ -54,6 +69,12 @@ func TestRun_Shape(t *testing.T) {
 			require.Positive(t, s.Min)
 			require.LessOrEqual(t, s.Min, s.Median)
 		}
+	}
+	require.Len(t, r.Waiting, len(caches))
+	for i, w := range r.Waiting {
+		require.Equal(t, []int{6, caches[i], 6}, []int{w.Runs, w.Cache, w.Decided})
+		require.Positive(t, w.Median)
+		require.LessOrEqual(t, w.Median, w.P99)
 	}
 	require.NotEmpty(t, r.Limits)
 	for _, l := range r.Limits {
@@ -112,7 +133,7 @@ func TestSized(t *testing.T) {
 }
 
 func TestParse_Refusals(t *testing.T) {
-	for _, args := range [][]string{{"-turns", "0"}, {"-turns", "5,x"}, {"-rounds", "0"}, {"-effects", "-1"}, {"more"}} {
+	for _, args := range [][]string{{"-turns", "0"}, {"-turns", "5,x"}, {"-rounds", "0"}, {"-effects", "-1"}, {"-waiting", "-1"}, {"more"}} {
 		_, err := parse(args, io.Discard)
 		require.Error(t, err, args)
 	}
