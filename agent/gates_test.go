@@ -26,6 +26,7 @@ import (
 //	ruling-ends-when-fields-change        TestRuling_EndsWhenFieldsChange
 //	a-then-b-then-a-again                 testdata/refund_changed_mind.txt, TestRefund_StaleConfirmationPaysNothing (workflows)
 //	verdict-after-expiry                  TestGate_Expires (workflows)
+//	verdict-after-interrupt               testdata/verdict_after_interrupt.txt
 //	verdict-after-continue-as-new         TestContinue_Gates (workflows)
 //	edit-invalid-arguments                TestEdit_Refused
 //	edit-of-an-edit                       TestEdit_OfAnEdit
@@ -36,6 +37,7 @@ import (
 //	policy-changed-while-pending          TestGate_PolicyChanged, TestGate_PolicyChangedByADeploy (workflows)
 //	two-gates-answered-in-reverse         TestVerdicts_Void (workflows)
 //	sibling-runs-while-gate-waits         TestGate_SiblingRuns, and in package workflows
+//	key-rotated-with-gates-pending        TestToken_Verdicts (workflows)
 //	worker-killed-between-verdict-and-start  TestCrash_Refund, "before refund.issue_refund" (workflows)
 //	number-and-nested-types-survive-edit  TestEdit_KeepsEveryType
 
