@@ -68,7 +68,9 @@ func (m *Machine) Step(at time.Time, traceID string, in Input) ([]Command, Recei
 	m.deliver()
 	m.broken = false
 	receipt.Run = m.run.Status
-	return m.commands, receipt
+	commands := m.commands
+	m.commands = nil // the view of a model call is large, and the run may wait for days
+	return commands, receipt
 }
 
 func (m *Machine) decide(in Input) Receipt {
@@ -163,6 +165,9 @@ func (m *Machine) Ack(seq int64) {
 	for len(m.outbox) > 0 && m.outbox[0].Seq <= seq {
 		m.before = m.hashes[0]
 		m.outbox, m.hashes = m.outbox[1:], m.hashes[1:]
+	}
+	if len(m.outbox) == 0 { // what the journal has needs no memory while the run waits
+		m.outbox, m.hashes = nil, nil
 	}
 }
 

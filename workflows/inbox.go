@@ -80,7 +80,9 @@ func (b *inbox) pull(ctx workflow.Context) {
 
 func (b *inbox) pop() *entry {
 	e := b.entries[0]
-	b.entries = b.entries[1:]
+	if b.entries = b.entries[1:]; len(b.entries) == 0 {
+		b.entries = nil // what was taken needs no memory while the run waits
+	}
 	return e
 }
 
