@@ -167,18 +167,25 @@ func proposesPay() llm.Model {
 
 func (w *waitingWorld) measure(ctx context.Context, job waitingJob) (waitingCost, error) {
 	out := waitingCost{Runs: job.Runs, Cache: job.Cache}
-	before, began := memory(), time.Now()
-	if err := w.startAll(ctx, job.Runs); err != nil {
+	// A few first: what the process needs once, whatever waits, is no run's.
+	if err := w.startAll(ctx, 0, warmRuns); err != nil {
 		return out, err
 	}
-	gates, err := w.gates(ctx, job.Runs)
+	if _, err := w.gates(ctx, warmRuns); err != nil {
+		return out, err
+	}
+	before, began := memory(), time.Now()
+	if err := w.startAll(ctx, warmRuns, warmRuns+job.Runs); err != nil {
+		return out, err
+	}
+	gates, err := w.gates(ctx, warmRuns+job.Runs)
 	if err != nil {
 		return out, err
 	}
 	out.Took = time.Since(began).Seconds()
 	out.Memory = float64(memory()-before) / 1024 / float64(job.Runs)
 	var took []float64
-	for _, g := range gates[:min(200, len(gates))] {
+	for _, g := range gates[:min(200, job.Runs, len(gates))] {
 		d, err := w.decide(ctx, g)
 		if err != nil {
 			return out, err
@@ -201,7 +208,10 @@ func memory() int64 {
 	return int64(m.HeapInuse + m.StackInuse)
 }
 
-func (w *waitingWorld) startAll(ctx context.Context, n int) error {
+// warmRuns wait too, and count in no number.
+const warmRuns = 20
+
+func (w *waitingWorld) startAll(ctx context.Context, from, to int) error {
 	var all sync.WaitGroup
 	keys, errs := make(chan int), make(chan error, 16)
 	for range 16 {
@@ -219,7 +229,7 @@ func (w *waitingWorld) startAll(ctx context.Context, n int) error {
 			}
 		})
 	}
-	for i := range n {
+	for i := from; i < to; i++ {
 		keys <- i
 	}
 	close(keys)
