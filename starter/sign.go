@@ -31,10 +31,11 @@ func (s *Starter) signed(ctx context.Context, address string, in input, body age
 	if s.signing == nil {
 		return body, nil
 	}
-	described := s.describe(ctx, address)
-	if described.err != nil || described.missing {
+	described, err := s.temporal.DescribeWorkflow(ctx, address, "")
+	if err != nil {
 		return body, nil // sending it says what is wrong
 	}
+	firstRunID := described.RawResponse.GetWorkflowExecutionInfo().GetFirstRunId()
 	said, err := signals.Said(body)
 	if err != nil {
 		return nil, err
@@ -42,7 +43,7 @@ func (s *Starter) signed(ctx context.Context, address string, in input, body age
 	tenant, _, _, _ := signals.SplitAddress(address)
 	now := time.Now()
 	text, err := s.signing.by.Sign(token.Claims{Issuer: s.signing.issuer, Audience: s.signing.audience, Subject: in.who.Subject, Roles: in.who.Roles,
-		Tenant: tenant, Address: address, FirstRunID: described.firstRunID, Act: in.name, Body: said, ID: in.id, Issued: now, Expires: now.Add(signFor)})
+		Tenant: tenant, Address: address, FirstRunID: firstRunID, Act: in.name, Body: said, ID: in.id, Issued: now, Expires: now.Add(signFor)})
 	if err != nil {
 		return nil, err
 	}
