@@ -161,11 +161,11 @@ each effect is a line.`,
 	cmd.Flags().StringVar(&f.Tool, "tool", "", "only effects of this `tool`")
 	cmd.Flags().StringVar(&f.Agent, "agent", "", "only effects of this `agent`'s runs")
 	cmd.Flags().IntVar(&f.Version, "agent-version", 0, "only effects of this version of the agent")
-	cmd.Flags().IntVar(&f.Limit, "limit", 50, "effects at most, 500 at most")
+	limitFlag(cmd, &f.Limit, "effects at most")
 	between := betweenFlags(cmd, "recorded")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		if f.Limit < 1 || f.Limit > 500 {
-			return usagef("--limit %d is no size of a list: give 1 to 500", f.Limit)
+		if err := checkLimit(f.Limit, "list"); err != nil {
+			return err
 		}
 		if cmd.Flags().Changed("agent-version") && f.Version < 1 {
 			return usagef("--agent-version %d is no version: the first is 1", f.Version)

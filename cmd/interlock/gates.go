@@ -47,10 +47,10 @@ func (a *app) gateListCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.Agent, "agent", "", "only gates of this `agent`'s runs")
 	cmd.Flags().StringVar(&f.Address, "address", "", "only gates of the run with this `address`")
 	older := cmd.Flags().Duration("older-than", 0, "only gates that were opened so long ago")
-	cmd.Flags().IntVar(&f.Limit, "limit", 50, "gates at most, 500 at most")
+	limitFlag(cmd, &f.Limit, "gates at most")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if f.Limit < 1 || f.Limit > 500 {
-			return usagef("--limit %d is no size of a list: give 1 to 500", f.Limit)
+		if err := checkLimit(f.Limit, "list"); err != nil {
+			return err
 		}
 		if *older < 0 {
 			return usagef("--older-than %s is no age: give a duration such as 4h", *older)

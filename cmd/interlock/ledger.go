@@ -90,10 +90,10 @@ bad deploy has done.`,
 	cmd.Flags().StringVar(&f.Instructions, "instructions", "", "only effects that the model asked for with the instructions of this `digest`, or of one that begins so")
 	between := betweenFlags(cmd, "first claimed")
 	cmd.Flags().StringVar(&f.After, "after", "", "go on after the effect with this `cursor`")
-	cmd.Flags().IntVar(&f.Limit, "limit", 50, "effects at most, 500 at most")
+	limitFlag(cmd, &f.Limit, "effects at most")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
-		if f.Limit < 1 || f.Limit > 500 {
-			return usagef("--limit %d is no size of a list: give 1 to 500", f.Limit)
+		if err := checkLimit(f.Limit, "list"); err != nil {
+			return err
 		}
 		if state.value != "any" {
 			f.State = store.EffectState(state.value)

@@ -40,6 +40,19 @@ func outputFlag(cmd *cobra.Command) *choice {
 	return c
 }
 
+// limitFlag is how much of a list is shown; checkLimit refuses what is no size of
+// one.
+func limitFlag(cmd *cobra.Command, limit *int, of string) {
+	cmd.Flags().IntVar(limit, "limit", 50, of+", 500 at most")
+}
+
+func checkLimit(limit int, of string) error {
+	if limit < 1 || limit > 500 {
+		return usagef("--limit %d is no size of a %s: give 1 to 500", limit, of)
+	}
+	return nil
+}
+
 // show writes a value in the form that was asked for: as JSON, or by text.
 func (a *app) show(form *choice, v any, text func(w io.Writer) error) error {
 	switch form.value {

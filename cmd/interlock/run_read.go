@@ -97,10 +97,10 @@ func (a *app) runListCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.Reason, "reason", "", "only runs whose reason begins with this `prefix`")
 	cmd.Flags().StringVar(&f.Address, "address", "", "only the runs that followed one another under this `address`")
 	cmd.Flags().StringVar(&f.After, "after", "", "the next page: the `cursor` that the page before ended with")
-	cmd.Flags().IntVar(&f.Limit, "limit", 50, "runs of one page, 500 at most")
+	limitFlag(cmd, &f.Limit, "runs of one page")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if f.Limit < 1 || f.Limit > 500 {
-			return usagef("--limit %d is no size of a page: give 1 to 500", f.Limit)
+		if err := checkLimit(f.Limit, "page"); err != nil {
+			return err
 		}
 		f.Status = agent.RunStatus(status.value)
 		s, err := a.openFor(cmd, f.Address)
