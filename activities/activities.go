@@ -27,8 +27,8 @@ import (
 // dead worker's steps wait.
 const HeartbeatEvery = time.Second
 
-// Activities holds what activities need. All fields are
-// required but Alive, Trust and Log.
+// Activities holds what activities need. All fields are required but Alive, Trust
+// and Log.
 type Activities struct {
 	Agents *agent.Registry
 	Store  store.Store
@@ -112,14 +112,11 @@ func (a *Activities) ride(ctx context.Context, r signals.Ride, commit func(conte
 // otherwise stays: an attempt has settled it meanwhile, and knew better.
 func (a *Activities) resolve(ctx context.Context, x signals.Resolved, ref store.RunRef) error {
 	err := a.ports(ref).Ledger.Settle(ctx, x.Task, tool.Settlement{Refused: x.Refused, Result: tool.Result{JSON: x.Result}, By: x.By, How: x.How})
-	switch agent.ErrorCode(err) {
-	case agent.CodeConflict:
+	switch code := agent.ErrorCode(err); {
+	case code == agent.CodeConflict:
 		a.log().Warn("an operator's word differs from the ledger, which stays", "address", ref.Address, "step", x.Task.Step, "error", err)
-		err = nil
-	case agent.CodeNotFound: // a Transactional tool's row is in its own database
-		err = nil
-	}
-	if err != nil {
+	case code == agent.CodeNotFound: // a Transactional tool's row is in its own database
+	case err != nil:
 		return failed(signals.ErrStore, fmt.Sprintf("settlement of step %s: %v", x.Task.Step, err))
 	}
 	if x.Refused == "" {
