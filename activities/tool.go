@@ -42,7 +42,7 @@ func (a *Activities) RunTool(ctx context.Context, in signals.ToolInput) (signals
 	case in.Close:
 		result, err = a.close(ctx, in.Task, ref(ctx, in.FirstRunID))
 	default:
-		result, err = a.attempt(ctx, in.Task, ref(ctx, in.FirstRunID))
+		result, err = a.run(ctx, in.Task, ref(ctx, in.FirstRunID))
 	}
 	if err != nil {
 		return signals.ToolOutput{}, err

@@ -166,6 +166,40 @@ func (m *Machine) askAnew(v Verdict, body string, g Gate, c commitment) Receipt 
 	return r
 }
 
+// approvers are those whose approvals let a step run; nil where it waited at no
+// gate.
+func (r *Run) approvers(s *Step) *Approved {
+	g := r.gate(s.ID)
+	if g == nil || g.Kind != KindTool || g.Status != GateApproved {
+		return nil
+	}
+	out := &Approved{Roles: g.Roles}
+	for _, a := range g.Approvals {
+		out.By = append(out.By, a.By)
+	}
+	if len(out.By) == 0 && g.By != nil {
+		out.By = []Principal{*g.By}
+	}
+	return out
+}
+
+// unapproved asks anew for a step that was approved and not started, since an
+// approval counts no more. Where the turn or the run is being cut short nobody is
+// asked: the step is void.
+func (m *Machine) unapproved(in StepUnapproved) {
+	s := m.run.step(in.Step)
+	if s == nil || s.Status != StepRunning {
+		return
+	}
+	c, ok := m.again(s)
+	ok = ok && m.run.Cut == nil && m.run.Cancel == nil
+	m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepVoid, Reason: clip(in.Reason, reasonLimit), ForGood: in.Closed, Again: c.undoes != nil})
+	if ok && c.undoes == nil { // else it is the next undo, which is begun as any is
+		c.replaces = in.Step
+		m.commit(c)
+	}
+}
+
 // expireGates closes the gates whose time is up. A kept verdict that arrived
 // in time is judged first.
 func (m *Machine) expireGates() {

@@ -33,7 +33,7 @@ import (
 //	rejected-digest-proposed-again        testdata/refund_rejected.txt
 //	self-approval                         TestGate_SelfApproval
 //	two-of-three-with-one-reject          TestQuorum
-//	role-revoked-while-pending            TestGate_PolicyChanged
+//	role-revoked-while-pending            TestRevoked_BeforeTheStepStarts (workflows), testdata/unapproved.txt, TestGate_PolicyChanged
 //	policy-changed-while-pending          TestGate_PolicyChanged, TestGate_PolicyChangedByADeploy (workflows)
 //	two-gates-answered-in-reverse         TestVerdicts_Void (workflows)
 //	sibling-runs-while-gate-waits         TestGate_SiblingRuns, and in package workflows

@@ -76,6 +76,13 @@ type StepNotApplied struct {
 	ForGood      bool // the other side refused it: calling again is a new effect
 }
 
+// StepUnapproved says that a step which people had approved was not started, and
+// never will be: one of them may not approve it any more.
+type StepUnapproved struct {
+	Step, Reason string
+	Closed       bool // the ledger holds that it did not happen: the same call is a new effect
+}
+
 // StepUnknown says that nobody knows whether the step happened.
 type StepUnknown struct{ Step, Reason string }
 
@@ -170,6 +177,7 @@ func (Proposed) input()       {}
 func (ProposalFailed) input() {}
 func (StepFinished) input()   {}
 func (StepNotApplied) input() {}
+func (StepUnapproved) input() {}
 func (StepUnknown) input()    {}
 func (StepStopped) input()    {}
 func (EffectStands) input()   {}
@@ -277,7 +285,8 @@ type CallModel struct{ View View }
 // CancelModel lets go of the model call of Turn; its answer is not wanted.
 type CancelModel struct{ Turn int }
 
-// RunStep runs a tool. It comes back as StepFinished, StepNotApplied or StepUnknown.
+// RunStep runs a tool. It comes back as StepFinished, StepNotApplied,
+// StepUnapproved or StepUnknown.
 type RunStep struct{ Task Task }
 
 // CancelStep lets go of a running ReadOnly step, which comes back as StepStopped.
@@ -344,6 +353,16 @@ type Task struct {
 	// Undoes is the effect that this one undoes: once this one is applied, that one
 	// stands no more.
 	Undoes *Undoes `json:"undoes,omitempty"`
+	// Approved is who let the step run, where it waited at a gate. They are judged
+	// once more before it starts.
+	Approved *Approved `json:"approved,omitempty"`
+}
+
+// Approved is who approved a call, and which role each of them needed for that: one
+// of these.
+type Approved struct {
+	Roles []string    `json:"roles"`
+	By    []Principal `json:"by"`
 }
 
 // Undone is the task of the effect that this one undoes; ok is false where it
@@ -354,7 +373,7 @@ func (t Task) Undone() (o Task, ok bool) {
 		return t, false
 	}
 	o = t
-	o.Step, o.Tool, o.Effect, o.Key, o.Ordinal, o.Undoes = u.Step, u.Tool, u.Effect, u.Key, u.Ordinal, nil
+	o.Step, o.Tool, o.Effect, o.Key, o.Ordinal, o.Undoes, o.Approved = u.Step, u.Tool, u.Effect, u.Key, u.Ordinal, nil, nil
 	o.Args = encodeValue(object(t.Args)["args"])
 	return o, true
 }

@@ -12,7 +12,9 @@ import (
 //   - 2: a run notes since when it is as it is, and counts the effects that it let go
 //     of; gates tell who asked, and what a ruling or an Auto move rests on ends for
 //     good when it changes, also where the old value returns.
-const Rules = 2
+//   - 3: a step that people approved says who they were, so that they are judged once
+//     more before it starts.
+const Rules = 3
 
 // Machine drives one run: input in, events and commands out. It is pure and
 // not safe for concurrent use. Its decisions run the definition's code; a
@@ -87,6 +89,8 @@ func (m *Machine) decide(in Input) Receipt {
 		m.stepFinished(in)
 	case StepNotApplied:
 		m.stepEnded(in.Step, m.notApplied(in))
+	case StepUnapproved:
+		m.unapproved(in)
 	case StepUnknown:
 		m.stepEnded(in.Step, StepSettledData{Status: StepInDoubt, Reason: clip(in.Reason, reasonLimit)})
 	case StepStopped:
@@ -284,6 +288,9 @@ func (m *Machine) task(s *Step) Task {
 		Scope: m.run.Scope(), Ordinal: s.Ordinal, Tenant: m.run.Tenant, User: m.run.User, Limit: m.run.Limits.Result}
 	if o := m.run.step(s.Undoes); o != nil {
 		t.Undoes = &Undoes{Step: o.ID, Tool: o.Tool, Effect: m.def.tools[o.Tool].effect, Key: o.Key, Ordinal: o.Ordinal}
+	}
+	if m.run.Rules >= 3 {
+		t.Approved = m.run.approvers(s)
 	}
 	return t
 }

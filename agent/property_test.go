@@ -324,7 +324,15 @@ func (w *watcher) finishStep() {
 	id := rapid.SampledFrom(ids).Draw(w.t, "step")
 	task := w.running[id]
 	delete(w.running, id)
-	switch rapid.IntRange(0, 9).Draw(w.t, "end") {
+	end := rapid.IntRange(0, 9).Draw(w.t, "end")
+	if task.Approved != nil && rapid.Bool().Draw(w.t, "unapproved") {
+		end = -1
+	}
+	switch end {
+	case -1:
+		closed := task.Key != "" && rapid.Bool().Draw(w.t, "closed")
+		w.dead[task.Key] = w.dead[task.Key] || closed
+		w.step(agent.StepUnapproved{Step: id, Reason: "not started: the role is gone", Closed: closed})
 	case 0:
 		w.step(agent.StepNotApplied{Step: id, Reason: "no"})
 	case 1:

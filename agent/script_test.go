@@ -160,6 +160,8 @@ func (d *driver) do(lines []string) string {
 		return d.step(agent.StepNotApplied{Step: arg(0), Reason: arg(1)})
 	case "refused":
 		return d.step(agent.StepNotApplied{Step: arg(0), Reason: arg(1), ForGood: true})
+	case "unapproved":
+		return d.step(agent.StepUnapproved{Step: arg(0), Reason: arg(1), Closed: kv["closed"] == "true"})
 	case "unknown":
 		return d.step(agent.StepUnknown{Step: arg(0), Reason: arg(1)})
 	case "stopped":

@@ -187,7 +187,8 @@ func (x *journal) doneLine(g group, e agent.Event) *lineOf {
 
 func settledLine(e agent.Event) (*lineOf, error) {
 	d := dataOf[agent.StepSettledData](e)
-	verb := map[agent.StepStatus]string{agent.StepFailed: "failed", agent.StepRefused: "refused", agent.StepInDoubt: "unknown", agent.StepCancelled: "stopped"}[d.Status]
+	verb := map[agent.StepStatus]string{agent.StepFailed: "failed", agent.StepRefused: "refused", agent.StepInDoubt: "unknown", agent.StepCancelled: "stopped",
+		agent.StepVoid: "unapproved"}[d.Status]
 	if d.Status == agent.StepCancelled && d.Reason != "" { // it was told to stop, and was stopped in time
 		if verb = "failed"; d.ForGood {
 			verb = "refused"
@@ -198,6 +199,8 @@ func settledLine(e agent.Event) (*lineOf, error) {
 		return nil, fmt.Errorf("no input is known by which a running step ends as %s", d.Status)
 	case "stopped":
 		return newLine(verb, e.Step), nil
+	case "unapproved":
+		return newLine(verb, e.Step, quoted(d.Reason)).opt("closed", trueOr(d.ForGood)), nil
 	}
 	return newLine(verb, e.Step, quoted(d.Reason)), nil
 }

@@ -34,6 +34,9 @@ var inputs = map[string]func(*player, words) (agent.Input, error){
 	"refused": func(_ *player, w words) (agent.Input, error) {
 		return agent.StepNotApplied{Step: w.text(0), Reason: w.text(1), ForGood: true}, nil
 	},
+	"unapproved": func(_ *player, w words) (agent.Input, error) {
+		return agent.StepUnapproved{Step: w.text(0), Reason: w.text(1), Closed: w.optionOr("closed", "") == "true"}, nil
+	},
 	"unknown": func(_ *player, w words) (agent.Input, error) {
 		return agent.StepUnknown{Step: w.text(0), Reason: w.text(1)}, nil
 	},

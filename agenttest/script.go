@@ -238,6 +238,8 @@ func (r *Run) forget(in agent.Input) {
 		step = in.Step
 	case agent.StepNotApplied:
 		step = in.Step
+	case agent.StepUnapproved:
+		step = in.Step
 	case agent.StepUnknown:
 		step = in.Step
 	case agent.StepStopped:

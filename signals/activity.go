@@ -28,6 +28,8 @@ const (
 	ErrInvalid     = "invalid"           // the input can never work
 	ErrEarlier     = "earlier_attempt"   // a tool: an attempt before may still run; nothing was run
 	ErrHeld        = "held"              // a tool: an operator keeps it from starting; nothing was run
+	ErrUnapproved  = "unapproved"        // a tool: who approved it may not any more; nothing was run
+	ErrUnjudged    = "unjudged"          // a tool: whether who approved it still may cannot be found out; nothing was run
 )
 
 // Ride is what every ordinary activity carries and commits before it does

@@ -18,7 +18,7 @@ import (
 func (l *look) causes() []func() (finding, bool) {
 	return []func() (finding, bool){
 		l.hasEnded, l.wasClosed, l.isForgotten, l.taskFails, l.diverged, l.notDeployed, l.storeDown, l.noWorker,
-		l.cancelling, l.paused, l.modelDown, l.held, l.stepFails, l.inDoubt, l.atGates, l.forUser, l.atWork,
+		l.cancelling, l.paused, l.modelDown, l.unjudged, l.held, l.stepFails, l.inDoubt, l.atGates, l.forUser, l.atWork,
 	}
 }
 
@@ -169,6 +169,16 @@ func (l *look) modelDown() (finding, bool) {
 	}
 	f.sentence += fmt.Sprintf(" (%s): %s", a.tries(), brief(a.Failure))
 	return f, true
+}
+
+// unjudged: nobody can say whether who approved a step still may.
+func (l *look) unjudged() (finding, bool) {
+	a, ok := l.failing(func(p Pending) bool { return p.ofKind(signals.ErrUnjudged) })
+	if !ok {
+		return finding{}, false
+	}
+	return finding{fmt.Sprintf("waits to start an approved step (%s, %s): %s", a.Type, a.tries(), brief(a.Failure)),
+		"mend what the workers look roles up in (tokens.revoked); the run goes on by itself"}, true
 }
 
 // held: an operator keeps a tool's effects from starting.

@@ -5,6 +5,7 @@
 package token
 
 import (
+	"context"
 	"crypto"
 	"crypto/ed25519"
 	"errors"
@@ -105,6 +106,16 @@ type Trust struct {
 	Issuer   string
 	Audience string
 	Keys     Keys
+	// Directory says which of a person's roles they still have; nil: a token's word
+	// stands.
+	Directory Directory
+}
+
+// Directory knows who has which roles now.
+type Directory interface {
+	// Roles are those of the principal's roles that they still have. An error says
+	// that it cannot be found out.
+	Roles(ctx context.Context, p agent.Principal) ([]string, error)
 }
 
 // Expected is what a token must say to be one of the act that came with it.

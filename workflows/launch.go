@@ -111,7 +111,7 @@ func (l *loop) outage() time.Duration {
 // runStep runs a tool: a quick one inside this task first.
 func (l *loop) runStep(ctx workflow.Context, task agent.Task) {
 	info, _ := l.def.Tool(task.Tool)
-	if info.Quick {
+	if info.Quick && task.Approved == nil { // else who approved it is judged first, by more than this task has
 		l.runQuick(ctx, task, info)
 		return
 	}
@@ -217,8 +217,8 @@ func (l *loop) closed(ctx workflow.Context, task agent.Task, o workflow.Activity
 
 // untilTried schedules an activity again when its time ran out and the last
 // attempt had run nothing: a store that is down, a worker that lacks the code,
-// a journal that differs and an operator's hold are waited for, outside the
-// tool's own deadline.
+// a journal that differs, an operator's hold and a directory of people that does
+// not answer are waited for, outside the tool's own deadline.
 // What is unavailable so long is waited for again only where forEver is set: a
 // provider that is down pauses the run.
 func (l *loop) untilTried(ctx workflow.Context, ride *signals.Ride, o workflow.ActivityOptions, forEver bool, run func(workflow.Context) error) error {
@@ -230,7 +230,7 @@ func (l *loop) untilTried(ctx workflow.Context, ride *signals.Ride, o workflow.A
 		}
 		again := false
 		switch errorType(err) {
-		case signals.ErrNotDeployed, signals.ErrDiverged, signals.ErrEarlier, signals.ErrHeld:
+		case signals.ErrNotDeployed, signals.ErrDiverged, signals.ErrEarlier, signals.ErrHeld, signals.ErrUnjudged:
 			again = true
 		case signals.ErrUnavailable, signals.ErrStore:
 			again = forEver
@@ -268,6 +268,10 @@ func failed(task agent.Task, effect agent.Effect, err error) agent.Input {
 			if app.HasDetails() && app.Details(&open) == nil && !open {
 				return agent.StepNotApplied{Step: task.Step, Reason: reason}
 			}
+		case signals.ErrUnapproved:
+			closed := false
+			_ = app.HasDetails() && app.Details(&closed) == nil
+			return agent.StepUnapproved{Step: task.Step, Reason: reason, Closed: closed}
 		case signals.ErrInvalid:
 			// The store refused the claim before anything ran.
 			return agent.StepNotApplied{Step: task.Step, Reason: reason}
