@@ -15,6 +15,14 @@ func Said(payload agent.JSON) (string, error) {
 	return agent.DigestOf(said), nil
 }
 
+// ActStart is what a token of a start says is done; of all else, it says the name of
+// the signal or update. Relied on by who signs; never rename.
+const ActStart = "start"
+
+// StartChain is what a token says in the place of a first run id where there is no
+// run yet: it is of the run that the start with this id begins.
+func StartChain(id string) string { return "start:" + id }
+
 // Sealed is what a token is checked against: the input of the local activity
 // CheckToken.
 type Sealed struct {
@@ -22,6 +30,7 @@ type Sealed struct {
 	Tenant     string `json:"tenant"`
 	Address    string `json:"address"`
 	FirstRunID string `json:"first_run_id"`
+	Began      string `json:"began,omitempty"` // StartChain of the run's own start, which a token may name instead
 	Act        string `json:"act"`
 	Said       string `json:"said"`
 	ID         string `json:"id"`

@@ -58,14 +58,15 @@ const (
 // Start is the input of every run's workflow. The workflow id is
 // <tenant>/<agent>/<key>, and a run is refused under any other.
 type Start struct {
-	ID        string          `json:"id,omitempty"` // of the request, for logs
+	ID        string          `json:"id,omitempty"` // of the request, chosen by its sender; needed with a token
 	Agent     string          `json:"agent"`
 	Version   int             `json:"version,omitempty"` // none: the newest that the worker has
 	Tenant    string          `json:"tenant"`
 	Key       string          `json:"key"`
 	Principal agent.Principal `json:"principal"`
-	User      string          `json:"user,omitempty"` // the subject that the run serves; none: the principal
-	Body      agent.JSON      `json:"body,omitempty"` // the agent's start input
+	Token     string          `json:"token,omitempty"` // proves the principal, and whoever the first message is from; see package token
+	User      string          `json:"user,omitempty"`  // the subject that the run serves; none: the principal
+	Body      agent.JSON      `json:"body,omitempty"`  // the agent's start input
 	Message   *Message        `json:"message,omitempty"`
 	TraceID   string          `json:"trace_id,omitempty"`
 	// After is the first run id of the ended run under the same address that
@@ -291,6 +292,9 @@ func CheckStart(s Start) error {
 	if s.Version < 0 {
 		return agent.Errorf(agent.CodeInvalid, "version %d is none; leave it out for the newest", s.Version)
 	}
+	if s.Token != "" && s.ID == "" {
+		return agent.Errorf(agent.CodeInvalid, "a start with a token needs an id, which the token names")
+	}
 	if s.Principal.Subject == "" {
 		return agent.Errorf(agent.CodeInvalid, "a start names its principal: who starts the run")
 	}
@@ -299,7 +303,7 @@ func CheckStart(s Start) error {
 			return agent.Errorf(agent.CodeInvalid, "the first message needs an id, chosen by its sender")
 		}
 		if m.Token != "" {
-			return agent.Errorf(agent.CodeInvalid, "the first message cannot carry a token, which is bound to a run that exists: send the message once the run has started")
+			return agent.Errorf(agent.CodeInvalid, "the first message carries no token of its own: the start's speaks for it")
 		}
 		if err := agent.CheckText(m.Text, agent.DefaultLimits().Message); err != nil {
 			return err

@@ -63,6 +63,7 @@ func (s *Starter) Converse(ctx context.Context, in Converse) (Conversed, error) 
 	start.Message = nil // it comes as an update, which is answered
 	c := &conversation{s: s, start: start, input: input{signals.NameMessage, m.ID, m.Principal, m, m.Content()},
 		address: signals.Address(in.Tenant, in.Agent, in.Key), nonce: rand.Text()}
+	c.start.ID = c.nonce
 	if c.body, err = c.input.check(); err != nil {
 		return Conversed{}, err
 	}
@@ -171,7 +172,11 @@ func (c *conversation) begin(ctx context.Context) (out *Conversed, err error) {
 // withoutStore brings the message to a run that is there. None is started: the
 // store may know one that Temporal has forgotten.
 func (c *conversation) withoutStore(ctx context.Context, failed error) (*Conversed, error) {
-	r, err := c.s.send(ctx, c.address, c.input.name, c.updateID, c.body)
+	body, err := c.s.signed(ctx, c.address, "", c.input, c.body)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.s.send(ctx, c.address, c.input.name, c.updateID, body)
 	switch {
 	case err == nil && r.Status != agent.Refused:
 		out := &Conversed{Address: c.address, Receipt: r}
@@ -221,7 +226,17 @@ func (c *conversation) chain(firstRunID string) store.Chain {
 // the Temporal run that has it.
 func (c *conversation) send(ctx context.Context) (out Conversed, runID string, err error) {
 	out.Address = c.address
-	options := c.s.options(c.start)
+	start, err := c.s.signedStart(c.start)
+	if err != nil {
+		return out, "", err
+	}
+	// Of the run that stands there, or of the one that this starts. Where another
+	// start comes between, the token is of neither, and the message is sent anew.
+	body, err := c.s.signed(ctx, c.address, c.start.ID, c.input, c.body)
+	if err != nil {
+		return out, "", err
+	}
+	options := c.s.options(start)
 	options.Memo[memoRequest] = c.nonce
 	options.WorkflowIDConflictPolicy = enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING
 	options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
@@ -229,8 +244,8 @@ func (c *conversation) send(ctx context.Context) (out Conversed, runID string, e
 		options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 	}
 	handle, err := c.s.temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
-		StartWorkflowOperation: c.s.temporal.NewWithStartWorkflowOperation(options, c.start.Agent, c.start),
-		UpdateOptions: client.UpdateWorkflowOptions{UpdateName: c.input.name, UpdateID: c.updateID, Args: []any{c.body},
+		StartWorkflowOperation: c.s.temporal.NewWithStartWorkflowOperation(options, start.Agent, start),
+		UpdateOptions: client.UpdateWorkflowOptions{UpdateName: c.input.name, UpdateID: c.updateID, Args: []any{body},
 			WaitForStage: client.WorkflowUpdateStageCompleted},
 	})
 	if err != nil {

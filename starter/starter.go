@@ -102,6 +102,10 @@ func (s *Starter) begin(ctx context.Context, in signals.Start) (Started, error) 
 	if err := s.checkDeployed(ctx, in.Agent, in.Version); err != nil {
 		return Started{}, err
 	}
+	in, err := s.signedStart(in)
+	if err != nil {
+		return Started{}, err
+	}
 	options := s.options(in)
 	options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	options.WorkflowIDConflictPolicy = enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL

@@ -167,7 +167,7 @@ func (s *Starter) update(ctx context.Context, address string, in input) (agent.R
 		return agent.Receipt{}, err
 	}
 	id := in.updateID(body)
-	if body, err = s.signed(ctx, address, in, body); err != nil {
+	if body, err = s.signed(ctx, address, "", in, body); err != nil {
 		return agent.Receipt{}, err
 	}
 	r, err := s.send(ctx, address, in.name, id, body)

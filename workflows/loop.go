@@ -22,6 +22,7 @@ type loop struct {
 	cancels int              // that were taken of it
 	timers  []timer
 	info    *workflow.Info
+	began   string // what a token of the run's own start says of its chain
 	def     *agent.Definition
 	machine *agent.Machine
 

@@ -37,16 +37,56 @@ func (l *loop) believe(ctx workflow.Context, e *entry) (refusal string) {
 		return ""
 	}
 	in, run := *e.seal, l.machine.Run()
-	in.Tenant, in.Address, in.FirstRunID = run.Tenant, run.Address(), run.FirstRunID
+	in.Tenant, in.Address, in.FirstRunID, in.Began = run.Tenant, run.Address(), run.FirstRunID, l.began
+	who, refusal, err := whoSent(ctx, in)
+	switch {
+	case err != nil:
+		return "the token could not be checked (" + rootMessage(err) + "): send it again"
+	case refusal == "":
+		e.input = agent.By(e.input, who)
+	}
+	return refusal
+}
+
+// whoSent is whom a token speaks of, or why it is not believed. An error says that
+// it could not be found out.
+func whoSent(ctx workflow.Context, in signals.Sealed) (who agent.Principal, refusal string, err error) {
 	ctx = workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{ScheduleToCloseTimeout: checkWithin,
 		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumAttempts: 3}, Summary: "token of " + in.Act})
 	var out signals.Believed
-	if err := workflow.ExecuteLocalActivity(ctx, signals.ActivityCheckToken, in).Get(ctx, &out); err != nil {
-		return "the token could not be checked (" + rootMessage(err) + "): send it again"
+	err = workflow.ExecuteLocalActivity(ctx, signals.ActivityCheckToken, in).Get(ctx, &out)
+	return out.Principal, out.Refused, err
+}
+
+// begunBy is a start with the principals that its token proves. Its expiry is judged
+// by when the run was started, however long no worker was there. One whose token is
+// not believed never becomes a run; one whose token cannot be checked blocks the
+// task until it can.
+func (l *loop) begunBy(ctx workflow.Context, s signals.Start, raw converter.RawValue) (signals.Start, error) {
+	s.Principal = unverified(s.Principal)
+	if s.Message != nil {
+		m := *s.Message
+		m.Principal = unverified(m.Principal)
+		s.Message = &m
 	}
-	if out.Refused != "" {
-		return out.Refused
+	if s.Token == "" {
+		return s, nil
 	}
-	e.input = agent.By(e.input, out.Principal)
-	return ""
+	said, err := signals.Said(agent.JSON(raw.Payload().GetData()))
+	if err != nil {
+		return s, err
+	}
+	who, refusal, err := whoSent(ctx, signals.Sealed{Token: s.Token, Tenant: s.Tenant, Address: l.info.WorkflowExecution.ID, FirstRunID: signals.StartChain(s.ID),
+		Act: signals.ActStart, Said: said, ID: s.ID, AtMicros: l.info.WorkflowStartTime.UnixMicro()})
+	if err != nil {
+		panic("workflows: the token of the start cannot be checked: " + rootMessage(err))
+	}
+	if refusal != "" {
+		return s, agent.Errorf(agent.CodeDenied, "%s", refusal)
+	}
+	s.Principal = who
+	if s.Message != nil { // what the token says of the start names who the message is from
+		s.Message.Principal.Tenant, s.Message.Principal.Auth = who.Tenant, who.Auth
+	}
+	return s, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 
 	"interlock/agent"
 	"interlock/llm"
@@ -134,4 +135,82 @@ func TestToken_OtherInputs(t *testing.T) {
 	_, err = w.starter.Cancel(w.ctx, address, signals.Cancel{ID: "c", Principal: ops})
 	require.NoError(t, err)
 	w.finished(address, agent.RunCancelled)
+}
+
+// A start proves who begins the run and who its first message is from; so does a
+// message of a session that begins one, and the next one of that session.
+func TestToken_Starts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, says(scripted.Say("hm")), lab{db: labDB(t), signed: true}.agent())
+	private, _ := w.signed(t)
+	by := w.signer(t, private, "k1")
+	start := w.startInput("begun")
+	start.Principal = agent.Principal{Subject: "shop", Roles: []string{"backend"}}
+	start.Message = &signals.Message{ID: "m1", Principal: customer, Text: "hello"}
+	made, err := by.Start(w.ctx, start)
+	require.NoError(t, err)
+	again, err := by.Start(w.ctx, start)
+	require.NoError(t, err, "signed anew, and the same start")
+	require.Equal(t, starter.Started{Address: made.Address, FirstRunID: made.FirstRunID}, again)
+	w.until(made.Address, "the reply", waiting("user"))
+	require.Equal(t, agent.Principal{Subject: "shop", Roles: []string{"backend"}, Tenant: "acme", Auth: issuer},
+		recorded[agent.StartedData](w, made.Address, agent.EventStarted)[0].Principal)
+	require.Equal(t, issuer, recorded[agent.MessageData](w, made.Address, agent.EventMessage)[0].Principal.Auth)
+
+	said, err := by.Converse(w.ctx, w.talk("session", "s1", "hello"))
+	require.NoError(t, err)
+	require.True(t, said.New)
+	w.until(said.Address, "the reply", waiting("user"))
+	said, err = by.Converse(w.ctx, w.talk("session", "s2", "and again"))
+	require.NoError(t, err)
+	require.False(t, said.New)
+	w.until(said.Address, "the reply", waiting("user"))
+	for _, m := range recorded[agent.MessageData](w, said.Address, agent.EventMessage) {
+		require.Equal(t, issuer, m.Principal.Auth, m.ID)
+	}
+	w.requireReplay(made.Address)
+	w.requireReplay(said.Address)
+}
+
+// A start whose token is of somebody else, of other words, or of another start
+// begins no run.
+func TestToken_StartsNotBelieved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, says(scripted.Say("hm")), lab{db: labDB(t), signed: true}.agent())
+	private, _ := w.signed(t)
+	require.NoError(t, token.Generate(private, private, "stranger"))
+	started, err := w.signer(t, private, "stranger").Start(w.ctx, w.startInput("foreign"))
+	require.NoError(t, err, "no worker need be up for it")
+	kind, message := w.errorOf(started.Address)
+	require.Equal(t, signals.ErrInvalid, kind)
+	require.Contains(t, message, "there is no key stranger")
+	_, err = w.store.RunRow(w.ctx, store.Chain{Tenant: "acme", Address: started.Address})
+	require.Equal(t, agent.CodeNotFound, agent.ErrorCode(err), "nothing is recorded")
+
+	key, err := token.OpenSigner(filepath.Join(private, "k1.key.pem"))
+	require.NoError(t, err)
+	for name, change := range map[string]func(*token.Claims, *signals.Start){
+		"of other words":    func(_ *token.Claims, s *signals.Start) { s.User = "eve" },
+		"of another id":     func(_ *token.Claims, s *signals.Start) { s.ID = "s-2" },
+		"of a run":          func(c *token.Claims, _ *signals.Start) { c.FirstRunID = started.FirstRunID },
+		"of a message":      func(c *token.Claims, _ *signals.Start) { c.Act = signals.NameMessage },
+		"of another person": func(_ *token.Claims, s *signals.Start) { s.Message.Principal.Subject = "eve" },
+	} {
+		in := signals.Start{ID: "s-1", Agent: "lab", Tenant: "acme", Key: w.id("k"), Principal: agent.Principal{Subject: "shop"}, Body: agent.JSON(`{"name":"n"}`),
+			Message: &signals.Message{ID: "m", Principal: customer, Text: "pay"}}
+		address := signals.Address("acme", "lab", in.Key)
+		plain, err := agent.Encode(in)
+		require.NoError(t, err)
+		body, err := signals.Said(plain)
+		require.NoError(t, err)
+		claims := token.Claims{Issuer: issuer, Audience: "interlock", Subject: "shop", Tenant: "acme", Address: address,
+			FirstRunID: signals.StartChain("s-1"), Act: signals.ActStart, Body: body, ID: "s-1", Issued: time.Now(), Expires: time.Now().Add(time.Minute)}
+		change(&claims, &in)
+		in.Token, err = key.Sign(claims)
+		require.NoError(t, err)
+		_, err = temporalClient.ExecuteWorkflow(w.ctx, client.StartWorkflowOptions{ID: address, TaskQueue: w.config.Settings.TaskQueue}, "lab", in)
+		require.NoError(t, err)
+		_, message := w.errorOf(address)
+		require.Contains(t, message, "the token is of another", name)
+	}
 }

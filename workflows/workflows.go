@@ -67,8 +67,9 @@ func (r *Runs) Run(root workflow.Context, raw, before converter.RawValue) (signa
 		l.failure = temporal.NewNonRetryableApplicationError(err.Error(), signals.ErrInvalid, err) // queries say so too
 		return signals.End{}, l.failure
 	}
+	l.began = signals.StartChain(start.ID)
 	if before.Payload() == nil {
-		err = l.open(ctx, r.agents, start)
+		err = l.first(ctx, r.agents, start, raw)
 	} else if err = l.reopen(ctx, r.agents, before); err != nil {
 		err = temporal.NewNonRetryableApplicationError("the run cannot go on: "+err.Error(), signals.ErrInvalid, nil)
 		l.failure = err
@@ -114,6 +115,16 @@ func decode[T any](d agent.Decoder[T], raw converter.RawValue) (T, error) {
 	return d.Decode(p.GetData())
 }
 
+// first opens a run, unless its start is not believed.
+func (l *loop) first(ctx workflow.Context, agents *agent.Registry, s signals.Start, raw converter.RawValue) error {
+	s, err := l.begunBy(ctx, s, raw)
+	if err != nil {
+		l.failure = temporal.NewNonRetryableApplicationError(err.Error(), signals.ErrInvalid, nil)
+		return l.failure
+	}
+	return l.open(ctx, agents, s)
+}
+
 // open reads the pins and gives the machine its first inputs.
 func (l *loop) open(ctx workflow.Context, agents *agent.Registry, s signals.Start) error {
 	var p pins
@@ -137,10 +148,10 @@ func (l *loop) open(ctx workflow.Context, agents *agent.Registry, s signals.Star
 		user = s.Principal.Subject
 	}
 	inputs := []agent.Input{agent.Started{Tenant: s.Tenant, Key: s.Key, FirstRunID: l.info.FirstRunID, Version: p.Version, Rules: p.Rules,
-		Fingerprint: p.Fingerprint, Limits: p.Limits, Principal: unverified(s.Principal), User: user, Body: s.Body, Digest: s.Digest(),
+		Fingerprint: p.Fingerprint, Limits: p.Limits, Principal: s.Principal, User: user, Body: s.Body, Digest: s.Digest(),
 		After: s.After, Repair: s.Repair}}
 	if s.Message != nil {
-		inputs = append(inputs, agent.Message{ID: s.Message.ID, Principal: unverified(s.Message.Principal), Text: s.Message.Text,
+		inputs = append(inputs, agent.Message{ID: s.Message.ID, Principal: s.Message.Principal, Text: s.Message.Text,
 			Policy: s.Message.Policy, First: true})
 	}
 	l.inbox.first(s.TraceID, inputs...)

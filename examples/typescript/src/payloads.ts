@@ -193,6 +193,7 @@ export interface Start {
     turn: number;
   } | null;
   tenant: string;
+  token?: string;
   trace_id?: string;
   user?: string;
   version?: number;
