@@ -25,6 +25,7 @@ type withoutLedger struct {
 	store.Blobs
 	store.Reader
 	store.Deployments
+	store.Feed
 }
 
 func (withoutLedger) Close() error { return nil }

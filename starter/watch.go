@@ -12,6 +12,8 @@ import (
 const (
 	// The store is polled this often, the longer nothing comes.
 	pollSoon, pollLate = 250 * time.Millisecond, 2 * time.Second
+	// A store that tells of appends (a [store.Feed]) is looked at this often besides.
+	pollFollowed = askEvery
 	// pollBatch bounds the events that are read at a time.
 	pollBatch = 200
 	// storeGrace is how long a store may fail before a watch gives up.
@@ -48,7 +50,14 @@ func (s *Starter) Watch(ctx context.Context, address string, afterSeq int64) ite
 			yield(agent.Event{}, err)
 			return
 		}
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
 		w := &watcher{s: s, chain: store.Chain{Tenant: tenant, Address: address}, from: afterSeq, last: afterSeq, asked: time.Now()}
+		if f, ok := s.reader.(interface {
+			Follow(ctx context.Context, scope store.Scope) <-chan struct{}
+		}); ok {
+			w.wake = f.Follow(ctx, store.Scope{Tenant: tenant, Address: address})
+		}
 		if err := w.watch(ctx, yield); err != nil {
 			yield(agent.Event{}, err)
 		}
@@ -59,10 +68,11 @@ func (s *Starter) Watch(ctx context.Context, address string, afterSeq int64) ite
 type watcher struct {
 	s       *Starter
 	chain   store.Chain
-	from    int64     // where it began
-	last    int64     // event that was shown
-	asked   time.Time // when Temporal was asked, or something came
-	failing time.Time // since when the store fails
+	from    int64           // where it began
+	last    int64           // event that was shown
+	asked   time.Time       // when Temporal was asked, or something came
+	failing time.Time       // since when the store fails
+	wake    <-chan struct{} // the store tells of appends; nil: it is polled
 }
 
 // watch ends with nil after the run's last event, or where nobody listens any
@@ -90,10 +100,26 @@ func (w *watcher) watch(ctx context.Context, yield func(agent.Event, error) bool
 		default:
 			w.failing = time.Time{}
 		}
-		if !sleep(ctx, pause) {
+		if !w.await(ctx, pause) {
 			return ctx.Err()
 		}
 	}
+}
+
+// await waits until the store should be looked at again; false where ctx has ended.
+func (w *watcher) await(ctx context.Context, pause time.Duration) bool {
+	if w.wake != nil && w.failing.IsZero() && w.chain.FirstRunID != "" {
+		pause = pollFollowed
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-w.wake:
+	case <-timer.C:
+	}
+	return true
 }
 
 // tolerate lets a store fail for a while.

@@ -3,6 +3,7 @@ package starter_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -172,4 +173,41 @@ func TestWatch_StoreFails(t *testing.T) {
 	seqs, err := watched(t.Context(), starter.New(&fake{}, starter.WithReader(m)), 0, nothing)
 	require.NoError(t, err)
 	require.Equal(t, []int64{1, 2}, seqs)
+}
+
+// telling is a store that tells of appends.
+type telling struct {
+	*memory
+	wake  chan struct{}
+	reads atomic.Int32
+}
+
+func (m *telling) Follow(_ context.Context, scope store.Scope) <-chan struct{} {
+	if scope != (store.Scope{Tenant: "acme", Address: address}) {
+		return nil
+	}
+	return m.wake
+}
+
+func (m *telling) Events(ctx context.Context, c store.Chain, from int64, limit int) ([]agent.Event, error) {
+	m.reads.Add(1)
+	return m.memory.Events(ctx, c, from, limit)
+}
+
+// A store that tells of appends is read when it does, and not again and again.
+func TestWatch_Told(t *testing.T) {
+	t.Parallel()
+	j := started(t, "first", "", noon).message("m", "hi")
+	m := &telling{memory: stored(j), wake: make(chan struct{}, 1)}
+	seqs, err := watched(t.Context(), starter.New(&fake{}, starter.WithReader(m)), 0, func(e agent.Event) {
+		if e.Seq == 2 {
+			time.AfterFunc(3*time.Second, func() { // polling would have looked several times
+				m.change(func() { j.turn().reply("Hello.").completed() })
+				m.wake <- struct{}{}
+			})
+		}
+	})
+	require.NoError(t, err)
+	require.Equal(t, []int64{1, 2, 3, 4, 5, 6}, seqs)
+	require.LessOrEqual(t, m.reads.Load(), int32(3), "what was there, that there is no more, and what came")
 }

@@ -22,6 +22,7 @@ type Store interface {
 	ModelCalls
 	Blobs
 	Reader
+	Feed
 	Deployments
 	Close() error
 }

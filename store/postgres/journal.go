@@ -50,9 +50,13 @@ func (s *Store) appendBy(ctx context.Context, ref store.RunRef, batch agent.Batc
 	if err != nil {
 		return fail(operation, err)
 	}
-	return write(ctx, operation, func(t *transaction) error {
+	err = write(ctx, operation, func(t *transaction) error {
 		return rules.Append(ctx, &journal{transaction: t, ref: ref, batch: batch}, ref, batch, hashes, soon)
 	})
+	if err == nil {
+		s.appended(ref)
+	}
+	return err
 }
 
 // journal is a [rules.Journal] in a transaction. Head reads, in one round trip,

@@ -22,6 +22,7 @@ import (
 
 	"interlock/agent"
 	"interlock/store"
+	"interlock/store/internal/follow"
 )
 
 // Options change what Open does. The zero value is right for production.
@@ -42,6 +43,8 @@ type Store struct {
 	now    func() time.Time // nil: the database's clock
 	where  string           // for people; without a secret
 	closed atomic.Bool
+	hub    follow.Hub
+	teller teller
 }
 
 var _ store.Store = (*Store)(nil)
@@ -89,6 +92,7 @@ func connect(ctx context.Context, dsn string, opts Options) (*Store, error) {
 		c.RuntimeParams["application_name"] = "interlock"
 	}
 	s := &Store{now: opts.Now, where: fmt.Sprintf("database %s at %s:%d", c.Database, c.Host, c.Port)}
+	s.hub.Listen, s.teller.tell = s.listen, s.tell
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fail("opening of "+s.where, err)
 	}
@@ -108,6 +112,11 @@ func parse(dsn string) (*pgxpool.Config, error) {
 
 // Close ends all use of the store, once what is under way has ended.
 func (s *Store) Close() error {
+	if s.closed.Load() {
+		return nil
+	}
+	s.hub.Close()
+	s.teller.close()
 	if !s.closed.Swap(true) {
 		s.pool.Close()
 	}

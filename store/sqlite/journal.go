@@ -52,9 +52,13 @@ func (s *Store) appendBy(ctx context.Context, ref store.RunRef, batch agent.Batc
 	if err != nil {
 		return fail(operation, err)
 	}
-	return write(ctx, operation, func(t transaction) error {
+	err = write(ctx, operation, func(t transaction) error {
 		return rules.Append(ctx, &journal{t, ref, batch}, ref, batch, hashes, soon)
 	})
+	if err == nil {
+		s.hub.Wake(ref.Tenant, ref.Address)
+	}
+	return err
 }
 
 // journal is a [rules.Journal] in a transaction, which holds the lock for

@@ -24,6 +24,7 @@ import (
 
 	"interlock/agent"
 	"interlock/store"
+	"interlock/store/internal/follow"
 )
 
 // Options change what Open does. The zero value is right for production.
@@ -48,6 +49,7 @@ type Store struct {
 	stmts  map[string]*sql.Stmt // of the writer
 	now    func() time.Time
 	closed atomic.Bool
+	hub    follow.Hub
 
 	synchronous string   // as configured
 	queries     sync.Map // text: *sql.Stmt of the reader
@@ -104,6 +106,7 @@ func connect(path string, opts Options) (*Store, error) {
 		mode = "rw"
 	}
 	s := &Store{now: opts.Now, synchronous: opts.Synchronous}
+	s.hub.Listen = s.listen
 	s.writer, err = sql.Open("sqlite", address(abs, url.Values{"mode": {mode}, "_txlock": {"immediate"},
 		"_journal_mode": {"WAL"}, "_synchronous": {opts.Synchronous}, "_pragma": {"wal_autocheckpoint(" + checkpointPages + ")"}}))
 	if err != nil {
@@ -149,6 +152,7 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
+	s.hub.Close()
 	err := s.reader.Close()
 	if e := s.writer.Close(); e != nil {
 		err = e

@@ -34,6 +34,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"soon chains", soon(chainTests)},
 		{"soon projections", soon(projectionTests)},
 		{"lists", listTests},
+		{"feed", feedTests},
 		{"ledger", ledgerTests},
 		{"exclusive claims", exclusiveTests},
 		{"effects", effectTests},
