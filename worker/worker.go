@@ -47,6 +47,7 @@ type Worker struct {
 	agents *agent.Registry
 	once   sync.Once
 	failed chan error // what the SDK cannot go on after
+	close  func()     // ends what the worker itself has opened
 }
 
 // heartbeatThrottle bounds how long a cancel takes to reach an activity.
@@ -54,7 +55,8 @@ const heartbeatThrottle = 1500 * time.Millisecond
 
 // New makes a worker. It reports every mistake of the agents and of the
 // configuration at once. Keep old versions of an agent among agents for as
-// long as runs are pinned to them.
+// long as runs are pinned to them. A key set at a URL is fetched here for the first
+// time, and then until Stop.
 func New(c Config, agents ...*agent.Definition) (*Worker, error) {
 	registry, err := agent.NewRegistry(agents...)
 	errs := []error{err, c.Settings.Validate()}
@@ -75,15 +77,16 @@ func New(c Config, agents ...*agent.Definition) (*Worker, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	if c.Trust.Keys == nil && c.Settings.Tokens.Keys != "" {
-		if c.Trust, err = trusted(c.Settings.Tokens); err != nil {
+	w := &Worker{agents: registry, failed: make(chan error, 1), close: func() {}}
+	if c.Trust.Keys == nil {
+		if c.Trust, w.close, err = trusted(c.Settings.Tokens, c.Log); err != nil {
 			return nil, err
 		}
 	}
+	w.config = c
 	if n := c.Settings.Worker.CacheSize; n >= 0 {
 		sdk.SetStickyWorkflowCacheSize(n) // of the whole process; before any worker is made
 	}
-	w := &Worker{config: c, agents: registry, failed: make(chan error, 1)}
 	w.sdk = sdk.New(c.Client, c.Settings.TaskQueue, sdk.Options{
 		MaxConcurrentActivityExecutionSize: c.Settings.Worker.MaxActivities,
 		MaxHeartbeatThrottleInterval:       heartbeatThrottle,
@@ -104,15 +107,6 @@ func (c Config) model(def *agent.Definition) (llm.Model, error) {
 		return c.Model, nil
 	}
 	return nil, fmt.Errorf("agent %s has no model on this worker", def.Name)
-}
-
-// trusted opens the keys that the configuration names.
-func trusted(c config.Tokens) (token.Trust, error) {
-	files, err := token.OpenFiles(c.Keys)
-	if err != nil {
-		return token.Trust{}, err
-	}
-	return token.Trust{Issuer: c.Issuer, Audience: c.Audience, Keys: files}, nil
 }
 
 // alive asks Temporal whether it has a chain of runs under way.
@@ -158,7 +152,12 @@ func (w *Worker) Start(ctx context.Context) error {
 
 // Stop takes no new work, lets what runs end within the shutdown timeout, and
 // returns. What did not end runs again on another worker.
-func (w *Worker) Stop() { w.once.Do(w.sdk.Stop) }
+func (w *Worker) Stop() {
+	w.once.Do(func() {
+		w.sdk.Stop()
+		w.close()
+	})
+}
 
 // fail keeps the first error that ended the worker.
 func (w *Worker) fail(err error) {
@@ -172,6 +171,7 @@ func (w *Worker) fail(err error) {
 // returns one where the worker cannot go on, as when its namespace is gone.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.Start(ctx); err != nil {
+		w.close()
 		return err
 	}
 	var err error

@@ -21,7 +21,8 @@ type pair struct {
 func (a *app) keyCommand() *cobra.Command {
 	return group("key", "Makes keys that verdicts are signed with", `Makes keys that verdicts and messages are signed with, so that a run knows who has
 sent them. Who has authenticated a person signs (tokens.sign_with); workers
-believe what is signed with a key of the folder tokens.keys.`, a.keyNewCommand())
+believe what is signed with a key of the folder tokens.keys, or of the JSON Web Key
+Set that tokens.jwks names.`, a.keyNewCommand())
 }
 
 func (a *app) keyNewCommand() *cobra.Command {
