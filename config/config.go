@@ -105,6 +105,7 @@ type Tokens struct {
 	Audience string `mapstructure:"audience" doc:"who is meant by tokens: these workers" want:"a name without spaces"`
 	Keys     string `mapstructure:"keys" doc:"folder of public keys, <id>.pem, whose tokens workers believe; none is believed without it" want:"the path of a folder, or nothing"`
 	JWKS     string `mapstructure:"jwks" doc:"file or https URL of a JSON Web Key Set, instead of tokens.keys" want:"the path of a file, a URL of https (http for this machine only) without user and fragment, or nothing"`
+	Revoked  string `mapstructure:"revoked" doc:"file of revoked roles: what is in it counts, whatever a token says" want:"the path of a file, or nothing"`
 	SignWith string `mapstructure:"sign_with" doc:"private key, <id>.key.pem, that commands sign with" want:"the path of a file that only its owner can read, or nothing"`
 }
 

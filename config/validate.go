@@ -54,6 +54,7 @@ func (c Config) problems() []Problem {
 	} else {
 		check("tokens.jwks", c.Tokens.JWKS == "" || token.CheckJWKS(c.Tokens.JWKS) == nil)
 	}
+	check("tokens.revoked", c.Tokens.Revoked == "" || isPath(c.Tokens.Revoked))
 	check("temporal.profile", strings.TrimSpace(c.Temporal.Profile) == c.Temporal.Profile)
 	return found
 }

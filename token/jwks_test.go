@@ -60,7 +60,7 @@ func checked(t *testing.T, keys token.Keys, by *token.Signer) error {
 	t.Helper()
 	text, err := by.Sign(claims())
 	require.NoError(t, err)
-	_, err = token.Trust{Issuer: "https://login.acme", Audience: "interlock", Keys: keys}.Check(text, expected())
+	_, err = token.Trust{Issuer: "https://login.acme", Audience: "interlock", Keys: keys}.Check(t.Context(), text, expected())
 	return err
 }
 

@@ -5,6 +5,7 @@
 package token
 
 import (
+	"context"
 	"crypto"
 	"crypto/ed25519"
 	"errors"
@@ -106,6 +107,8 @@ type Trust struct {
 	Issuer   string
 	Audience string
 	Keys     Keys
+	// Directory knows what was taken from people since. nil: a token's word stands.
+	Directory Directory
 }
 
 // Expected is what a token must say to be one of the act that came with it.
@@ -115,9 +118,9 @@ type Expected struct {
 	At                          time.Time // of the arrival
 }
 
-// Check is the person that a token speaks of. Its error says why it is not
-// believed.
-func (t Trust) Check(text string, want Expected) (agent.Principal, error) {
+// Check is the person that a token speaks of, with the roles that are left to them.
+// Its error says why it is not believed.
+func (t Trust) Check(ctx context.Context, text string, want Expected) (agent.Principal, error) {
 	none := agent.Principal{}
 	if t.Keys == nil || t.Issuer == "" || t.Audience == "" {
 		return none, errors.New("this worker has no keys to check tokens with")
@@ -143,7 +146,7 @@ func (t Trust) Check(text string, want Expected) (agent.Principal, error) {
 	if c.Subject == "" {
 		return none, errors.New("the token names nobody")
 	}
-	return agent.Principal{Subject: c.Subject, Roles: c.Roles, Tenant: c.Tenant, Auth: c.Issuer}, nil
+	return t.standing(ctx, agent.Principal{Subject: c.Subject, Roles: c.Roles, Tenant: c.Tenant, Auth: c.Issuer})
 }
 
 func (t Trust) keyOf(parsed *jwt.Token) (any, error) {

@@ -26,5 +26,14 @@ func trusted(c config.Tokens, log *slog.Logger) (t token.Trust, close func(), er
 		}
 		t.Keys = files
 	}
+	if c.Revoked == "" {
+		return t, close, nil
+	}
+	revoked, err := token.OpenRevocations(c.Revoked)
+	if err != nil {
+		close()
+		return token.Trust{}, nil, err
+	}
+	t.Directory = revoked
 	return t, close, nil
 }

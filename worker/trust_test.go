@@ -3,10 +3,12 @@ package worker_test
 import (
 	"context"
 	"crypto/ed25519"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -67,12 +69,13 @@ func trusting(t *testing.T) (*localtemporal.Server, worker.Config) {
 	return server, worker.Config{Settings: cfg, Client: server.Client(), Store: st, Model: refund.Model(), Log: slog.New(slog.DiscardHandler)}
 }
 
-// A worker believes by the key set that its settings name, and lets go of it when
-// it stops.
-func TestTrust_KeySet(t *testing.T) {
+// A worker believes by the key set that its settings name, but for what was revoked,
+// and lets go of the set when it stops.
+func TestTrust_KeySetAndRevocations(t *testing.T) {
 	server, c := trusting(t)
 	url, signer := provided(t)
-	c.Settings.Tokens = config.Tokens{Issuer: issuer, Audience: "interlock", JWKS: url}
+	c.Settings.Tokens = config.Tokens{Issuer: issuer, Audience: "interlock", JWKS: url, Revoked: filepath.Join(t.TempDir(), "revoked")}
+	require.NoError(t, os.WriteFile(c.Settings.Tokens.Revoked, nil, 0o644))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- worker.Serve(ctx, c, refund.Agent(&shop.Shop{}, mail.Client{})) }()
@@ -86,6 +89,19 @@ func TestTrust_KeySet(t *testing.T) {
 	_, stranger := provided(t)
 	_, err = starter.New(server.Client(), starter.WithSigner(stranger, issuer, "interlock")).Resume(t.Context(), run.Address, signals.Resume{ID: "r", Principal: ann})
 	require.Equal(t, agent.CodeDenied, agent.ErrorCode(err), "%v", err)
+
+	added, err := token.Revoke(t.Context(), c.Settings.Tokens.Revoked, token.Revocation{Tenant: "acme", Subject: "ben"})
+	require.NoError(t, err)
+	require.True(t, added)
+	ben := agent.Principal{Subject: "ben", Roles: []string{"support"}}
+	n := 0
+	require.Eventually(t, func() bool { // the worker reads it anew within 5 seconds
+		n++
+		_, err = runs.Pause(t.Context(), run.Address, signals.Pause{ID: fmt.Sprintf("ben-%d", n), Principal: ben, Reason: "look"})
+		return err != nil && strings.Contains(err.Error(), "the access of ben was revoked")
+	}, wait, 100*time.Millisecond, "%v", err)
+	_, err = runs.Resume(t.Context(), run.Address, signals.Resume{ID: "ann", Principal: ann})
+	require.NoError(t, err)
 
 	require.True(t, refreshing())
 	cancel()
@@ -101,6 +117,14 @@ func TestTrust_NotStarted(t *testing.T) {
 	require.NoError(t, c.Store.Close())
 	require.Error(t, worker.Serve(t.Context(), c, refund.Agent(&shop.Shop{}, mail.Client{})))
 	require.Eventually(t, func() bool { return !refreshing() }, wait, 10*time.Millisecond)
+
+	c.Settings.Tokens.Revoked = filepath.Join(t.TempDir(), "revoked")
+	_, err := worker.New(c, refund.Agent(&shop.Shop{}, mail.Client{}))
+	require.ErrorContains(t, err, "there is no file of revocations")
+	require.Eventually(t, func() bool { return !refreshing() }, wait, 10*time.Millisecond)
+
+	_, err = worker.New(worker.Config{Trust: token.Trust{Directory: &token.Revocations{}}, Settings: c.Settings}, refund.Agent(&shop.Shop{}, mail.Client{}))
+	require.ErrorContains(t, err, "Trust has a Directory and no Keys")
 
 	for name, tokens := range map[string]config.Tokens{
 		"no set":    {JWKS: filepath.Join(t.TempDir(), "jwks.json")},

@@ -34,8 +34,8 @@ type Config struct {
 	// Model runs every agent that Models does not name.
 	Model  llm.Model
 	Models map[string]llm.Model // by agent
-	// Trust is what signed verdicts and messages are checked by; without keys in it,
-	// what Settings.Tokens names.
+	// Trust is what signed verdicts and messages are checked by, as a whole; without
+	// keys and directory in it, what Settings.Tokens names.
 	Trust token.Trust
 	Log   *slog.Logger // Defaults to slog.Default()
 }
@@ -70,6 +70,9 @@ func New(c Config, agents ...*agent.Definition) (*Worker, error) {
 		if c.Model == nil && c.Models[name] == nil {
 			errs = append(errs, fmt.Errorf("worker: agent %s has no model: set Model or Models[%q]", name, name))
 		}
+	}
+	if c.Trust.Directory != nil && c.Trust.Keys == nil {
+		errs = append(errs, errors.New("worker: Trust has a Directory and no Keys: it is taken as a whole, so give it both"))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
