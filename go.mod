@@ -5,6 +5,7 @@ go 1.26.8
 ignore ./examples/typescript/node_modules
 
 require (
+	github.com/go-jose/go-jose/v4 v4.1.9
 	github.com/go-viper/mapstructure/v2 v2.4.0
 	github.com/golang-jwt/jwt/v5 v5.3.1
 	github.com/google/jsonschema-go v0.4.3

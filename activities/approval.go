@@ -12,6 +12,7 @@ import (
 	"interlock/agent"
 	"interlock/signals"
 	"interlock/store"
+	"interlock/token"
 	"interlock/tool"
 )
 
@@ -27,10 +28,10 @@ func (a *Activities) lapsed(ctx context.Context, task agent.Task) (string, error
 			p.Tenant = task.Tenant
 		}
 		roles, err := a.Trust.Directory.Roles(ctx, p)
-		if err != nil {
+		if err != nil && !errors.Is(err, token.ErrRevoked) {
 			return "", failed(signals.ErrUnjudged, fmt.Sprintf("which roles %s has, who approved it, cannot be looked up: %v", p.Subject, err))
 		}
-		if !slices.ContainsFunc(roles, func(r string) bool { return slices.Contains(task.Approved.Roles, r) }) {
+		if err != nil || !slices.ContainsFunc(roles, func(r string) bool { return slices.Contains(task.Approved.Roles, r) }) {
 			return fmt.Sprintf("not started: %s, who approved it, has not the role %s any more", p.Subject, strings.Join(task.Approved.Roles, " or ")), nil
 		}
 	}

@@ -101,9 +101,11 @@ type Worker struct {
 // Tokens say who decides what: signed where a person was authenticated, checked
 // by workers.
 type Tokens struct {
-	Issuer   string `mapstructure:"issuer" doc:"who signs tokens, as they say it themselves" want:"a name without spaces, such as a URL; needed with tokens.keys and tokens.sign_with"`
+	Issuer   string `mapstructure:"issuer" doc:"who signs tokens, as they say it themselves" want:"a name without spaces, such as a URL; needed with tokens.keys, tokens.jwks and tokens.sign_with"`
 	Audience string `mapstructure:"audience" doc:"who is meant by tokens: these workers" want:"a name without spaces"`
 	Keys     string `mapstructure:"keys" doc:"folder of public keys, <id>.pem, whose tokens workers believe; none is believed without it" want:"the path of a folder, or nothing"`
+	JWKS     string `mapstructure:"jwks" doc:"file or https URL of a JSON Web Key Set, instead of tokens.keys" want:"the path of a file, a URL of https (http for this machine only) without user and fragment, or nothing"`
+	Revoked  string `mapstructure:"revoked" doc:"file of revoked roles: what is in it counts, whatever a token says" want:"the path of a file, or nothing"`
 	SignWith string `mapstructure:"sign_with" doc:"private key, <id>.key.pem, that commands sign with" want:"the path of a file that only its owner can read, or nothing"`
 }
 

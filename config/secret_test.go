@@ -153,6 +153,8 @@ func TestEveryKeyRefusesWhatIsWrong(t *testing.T) {
 		"tokens.issuer":         {"a b", "a\n"},
 		"tokens.audience":       {"a b", "a\n"},
 		"tokens.keys":           nil, // looked for when it is used, as what follows
+		"tokens.jwks":           nil, // needs an issuer, too: TestTokensHaveOneSourceOfKeys
+		"tokens.revoked":        {"dir/", "https://h/revoked", "a\x00b"},
 		"tokens.sign_with":      nil,
 		"temporal.config_file":  nil,
 		"temporal.profile":      {" x"},

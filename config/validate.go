@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"interlock/signals"
+	"interlock/token"
 )
 
 // Validate reports every value that is out of range as one *[Error].
@@ -43,9 +44,17 @@ func (c Config) problems() []Problem {
 	check("shutdown_timeout", c.ShutdownTimeout >= time.Second && c.ShutdownTimeout <= time.Hour)
 	check("worker.max_activities", c.Worker.MaxActivities >= 0 && c.Worker.MaxActivities <= 100_000)
 	check("worker.cache_size", c.Worker.CacheSize >= -1 && c.Worker.CacheSize <= 1_000_000)
-	signs := c.Tokens.Keys != "" || c.Tokens.SignWith != ""
+	signs := c.Tokens.Keys != "" || c.Tokens.JWKS != "" || c.Tokens.SignWith != ""
 	check("tokens.issuer", isWord(c.Tokens.Issuer) && (c.Tokens.Issuer != "" || !signs))
 	check("tokens.audience", isWord(c.Tokens.Audience) && (c.Tokens.Audience != "" || !signs))
+	if c.Tokens.Keys != "" && c.Tokens.JWKS != "" {
+		p := problemWith("tokens.jwks", c)
+		p.Want = "one source of keys: tokens.keys or tokens.jwks, not both"
+		found = append(found, p)
+	} else {
+		check("tokens.jwks", c.Tokens.JWKS == "" || token.CheckJWKS(c.Tokens.JWKS) == nil)
+	}
+	check("tokens.revoked", c.Tokens.Revoked == "" || isPath(c.Tokens.Revoked))
 	check("temporal.profile", strings.TrimSpace(c.Temporal.Profile) == c.Temporal.Profile)
 	return found
 }

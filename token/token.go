@@ -93,10 +93,11 @@ func (s *Signer) Sign(c Claims) (string, error) {
 	return t.SignedString(s.key)
 }
 
-// Keys are the public keys of who may sign, by their ids.
+// Keys are the public keys of who may sign, by their ids: [Files] or [JWKS].
 type Keys interface {
 	// Key is the key of an id; its error says that there is none, or that the keys
-	// cannot be read.
+	// cannot be read. The id is whatever a token says, and not checked yet. It is
+	// asked while a run waits: it fetches nothing.
 	Key(id string) (crypto.PublicKey, error)
 }
 
@@ -106,16 +107,8 @@ type Trust struct {
 	Issuer   string
 	Audience string
 	Keys     Keys
-	// Directory says which of a person's roles they still have; nil: a token's word
-	// stands.
+	// Directory knows what was taken from people since. nil: a token's word stands.
 	Directory Directory
-}
-
-// Directory knows who has which roles now.
-type Directory interface {
-	// Roles are those of the principal's roles that they still have. An error says
-	// that it cannot be found out.
-	Roles(ctx context.Context, p agent.Principal) ([]string, error)
 }
 
 // Expected is what a token must say to be one of the act that came with it.
@@ -125,9 +118,10 @@ type Expected struct {
 	At                          time.Time // of the arrival
 }
 
-// Check is the person that a token speaks of. Its error says why it is not
-// believed.
-func (t Trust) Check(text string, want Expected) (agent.Principal, error) {
+// Check is the person that a token speaks of, with the roles that are left to them.
+// Its error says why it is not believed; CodeUnavailable, that this cannot be found
+// out now.
+func (t Trust) Check(ctx context.Context, text string, want Expected) (agent.Principal, error) {
 	none := agent.Principal{}
 	if t.Keys == nil || t.Issuer == "" || t.Audience == "" {
 		return none, errors.New("this worker has no keys to check tokens with")
@@ -153,13 +147,13 @@ func (t Trust) Check(text string, want Expected) (agent.Principal, error) {
 	if c.Subject == "" {
 		return none, errors.New("the token names nobody")
 	}
-	return agent.Principal{Subject: c.Subject, Roles: c.Roles, Tenant: c.Tenant, Auth: c.Issuer}, nil
+	return t.standing(ctx, agent.Principal{Subject: c.Subject, Roles: c.Roles, Tenant: c.Tenant, Auth: c.Issuer})
 }
 
 func (t Trust) keyOf(parsed *jwt.Token) (any, error) {
 	id, _ := parsed.Header["kid"].(string)
-	if err := checkID(id); err != nil {
-		return nil, err
+	if id == "" {
+		return nil, errors.New("it does not name its key (kid)")
 	}
 	return t.Keys.Key(id)
 }

@@ -48,7 +48,7 @@ func TestCheck(t *testing.T) {
 	_, signer, trust := keys(t)
 	text, err := signer.Sign(claims())
 	require.NoError(t, err)
-	who, err := trust.Check(text, expected())
+	who, err := trust.Check(t.Context(), text, expected())
 	require.NoError(t, err)
 	require.Equal(t, agent.Principal{Subject: "ann", Roles: []string{"refunds"}, Tenant: "acme", Auth: "https://login.acme"}, who)
 
@@ -62,7 +62,7 @@ func TestCheck(t *testing.T) {
 	} {
 		want := expected()
 		change(&want)
-		who, err := trust.Check(text, want)
+		who, err := trust.Check(t.Context(), text, want)
 		require.Error(t, err, name)
 		require.Zero(t, who, name)
 	}
@@ -72,7 +72,7 @@ func TestCheck(t *testing.T) {
 	} {
 		other := trust
 		change(&other)
-		_, err := other.Check(text, expected())
+		_, err := other.Check(t.Context(), text, expected())
 		require.Error(t, err, name)
 	}
 }
@@ -116,7 +116,7 @@ func TestCheck_Forged(t *testing.T) {
 		"no key's id":                       part(map[string]string{"alg": "EdDSA"}) + "." + parts[1] + "." + parts[2],
 		"padded":                            good + "=",
 	} {
-		who, err := trust.Check(text, expected())
+		who, err := trust.Check(t.Context(), text, expected())
 		require.Error(t, err, name)
 		require.Zero(t, who, name)
 	}
@@ -146,7 +146,7 @@ func TestRotation(t *testing.T) {
 	check := func(s *token.Signer) error {
 		text, err := s.Sign(claims())
 		require.NoError(t, err)
-		_, err = trust.Check(text, expected())
+		_, err = trust.Check(t.Context(), text, expected())
 		return err
 	}
 	require.ErrorContains(t, check(next), "there is no key k2")

@@ -34,8 +34,8 @@ type Config struct {
 	// Model runs every agent that Models does not name.
 	Model  llm.Model
 	Models map[string]llm.Model // by agent
-	// Trust is what signed verdicts and messages are checked by; without keys in it,
-	// what Settings.Tokens names.
+	// Trust is what signed verdicts and messages are checked by, as a whole; without
+	// keys and directory in it, what Settings.Tokens names.
 	Trust token.Trust
 	Log   *slog.Logger // Defaults to slog.Default()
 }
@@ -47,6 +47,7 @@ type Worker struct {
 	agents *agent.Registry
 	once   sync.Once
 	failed chan error // what the SDK cannot go on after
+	close  func()     // ends what the worker itself has opened
 }
 
 // heartbeatThrottle bounds how long a cancel takes to reach an activity.
@@ -54,7 +55,8 @@ const heartbeatThrottle = 1500 * time.Millisecond
 
 // New makes a worker. It reports every mistake of the agents and of the
 // configuration at once. Keep old versions of an agent among agents for as
-// long as runs are pinned to them.
+// long as runs are pinned to them. A key set at a URL is fetched here for the first
+// time, and then until Stop.
 func New(c Config, agents ...*agent.Definition) (*Worker, error) {
 	registry, err := agent.NewRegistry(agents...)
 	errs := []error{err, c.Settings.Validate()}
@@ -69,21 +71,25 @@ func New(c Config, agents ...*agent.Definition) (*Worker, error) {
 			errs = append(errs, fmt.Errorf("worker: agent %s has no model: set Model or Models[%q]", name, name))
 		}
 	}
+	if t := c.Settings.Tokens; c.Trust.Directory != nil && c.Trust.Keys == nil && t.Keys+t.JWKS != "" {
+		errs = append(errs, errors.New("worker: Trust has a Directory and no Keys, and tokens.keys or tokens.jwks names some: Trust is taken as a whole, so give it both"))
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	if c.Trust.Keys == nil && c.Settings.Tokens.Keys != "" {
-		if c.Trust, err = trusted(c.Settings.Tokens); err != nil {
+	w := &Worker{agents: registry, failed: make(chan error, 1), close: func() {}}
+	if c.Trust.Keys == nil && c.Trust.Directory == nil {
+		if c.Trust, w.close, err = trusted(c.Settings.Tokens, c.Log); err != nil {
 			return nil, err
 		}
 	}
+	w.config = c
 	if n := c.Settings.Worker.CacheSize; n >= 0 {
 		sdk.SetStickyWorkflowCacheSize(n) // of the whole process; before any worker is made
 	}
-	w := &Worker{config: c, agents: registry, failed: make(chan error, 1)}
 	w.sdk = sdk.New(c.Client, c.Settings.TaskQueue, sdk.Options{
 		MaxConcurrentActivityExecutionSize: c.Settings.Worker.MaxActivities,
 		MaxHeartbeatThrottleInterval:       heartbeatThrottle,
@@ -104,15 +110,6 @@ func (c Config) model(def *agent.Definition) (llm.Model, error) {
 		return c.Model, nil
 	}
 	return nil, fmt.Errorf("agent %s has no model on this worker", def.Name)
-}
-
-// trusted opens the keys that the configuration names.
-func trusted(c config.Tokens) (token.Trust, error) {
-	files, err := token.OpenFiles(c.Keys)
-	if err != nil {
-		return token.Trust{}, err
-	}
-	return token.Trust{Issuer: c.Issuer, Audience: c.Audience, Keys: files}, nil
 }
 
 // alive asks Temporal whether it has a chain of runs under way.
@@ -158,7 +155,12 @@ func (w *Worker) Start(ctx context.Context) error {
 
 // Stop takes no new work, lets what runs end within the shutdown timeout, and
 // returns. What did not end runs again on another worker.
-func (w *Worker) Stop() { w.once.Do(w.sdk.Stop) }
+func (w *Worker) Stop() {
+	w.once.Do(func() {
+		w.sdk.Stop()
+		w.close()
+	})
+}
 
 // fail keeps the first error that ended the worker.
 func (w *Worker) fail(err error) {
@@ -172,6 +174,7 @@ func (w *Worker) fail(err error) {
 // returns one where the worker cannot go on, as when its namespace is gone.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.Start(ctx); err != nil {
+		w.close()
 		return err
 	}
 	var err error

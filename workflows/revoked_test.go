@@ -2,7 +2,9 @@ package workflows_test
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -16,6 +18,13 @@ import (
 type people struct {
 	mu    sync.Mutex
 	taken map[string]bool // subjects
+	down  error
+}
+
+func (p *people) answer(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = err
 }
 
 func (p *people) take(subject string) {
@@ -30,7 +39,7 @@ func (p *people) Roles(_ context.Context, who agent.Principal) ([]string, error)
 	if p.taken[who.Subject] {
 		return nil, nil
 	}
-	return who.Roles, nil
+	return who.Roles, p.down
 }
 
 // A role that is taken away after an approval was counted and before the step
@@ -73,4 +82,36 @@ func TestRevoked_BeforeTheStepStarts(t *testing.T) {
 			require.Len(t, recorded[agent.StepDoneData](w, address, agent.EventStepDone), 1)
 		})
 	}
+}
+
+// A start that cannot be judged is neither believed nor refused: it waits until the
+// directory answers. A verdict is refused for now, and can be sent again.
+func TestRevoked_WhileNobodyCanSay(t *testing.T) {
+	t.Parallel()
+	w, address, gate := signedLab(t, toEnd)
+	directory := &people{}
+	w.config.Trust.Directory = directory
+	private, _ := w.signed(t)
+	by := w.signer(t, private, "k1")
+	directory.answer(errors.New("line 3 is no line"))
+	v := w.verdict(gate, agent.Approve, "")
+	_, err := by.Decide(w.ctx, address, v)
+	require.Equal(t, agent.CodeDenied, agent.ErrorCode(err), "%v", err)
+	require.ErrorContains(t, err, "could not be checked (the token is not believed: what ann may still do cannot be found out: line 3 is no line): send it again")
+
+	made, err := by.Start(w.ctx, w.startInput("waits"))
+	require.NoError(t, err)
+	eventually(t, "it says why it waits", func() bool {
+		why, err := by.Why(w.ctx, made.Address)
+		return err == nil && strings.Contains(why.TaskFailure, "the token of the start cannot be checked")
+	})
+	directory.answer(nil)
+	r, err := by.Decide(w.ctx, address, v)
+	require.NoError(t, err)
+	require.Equal(t, agent.Accepted, r.Status)
+	w.finished(address, agent.RunCompleted)
+	eventually(t, "it goes on, and its start is believed", func() bool {
+		started := recorded[agent.StartedData](w, made.Address, agent.EventStarted)
+		return len(started) == 1 && started[0].Principal.Auth == issuer
+	})
 }

@@ -28,7 +28,7 @@ func (w *world) signed(t *testing.T) (private, public string) {
 	require.NoError(t, token.Generate(private, public, "k1"))
 	files, err := token.OpenFiles(public)
 	require.NoError(t, err)
-	w.config.Trust = token.Trust{Issuer: issuer, Audience: "interlock", Keys: files}
+	w.config.Trust = token.Trust{Issuer: issuer, Audience: "interlock", Keys: files, Directory: w.config.Trust.Directory}
 	w.serve(w.config.Model, w.agents...)
 	return private, public
 }

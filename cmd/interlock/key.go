@@ -19,9 +19,11 @@ type pair struct {
 }
 
 func (a *app) keyCommand() *cobra.Command {
-	return group("key", "Makes keys that verdicts are signed with", `Makes keys that verdicts and messages are signed with, so that a run knows who has
+	return group("key", "Makes keys that verdicts are signed with, and takes roles from people", `Makes keys that verdicts and messages are signed with, so that a run knows who has
 sent them. Who has authenticated a person signs (tokens.sign_with); workers
-believe what is signed with a key of the folder tokens.keys.`, a.keyNewCommand())
+believe what is signed with a key of the folder tokens.keys, or of the JSON Web Key
+Set that tokens.jwks names; but for the roles that were taken from a person since,
+which the file tokens.revoked lists.`, a.keyNewCommand(), a.keyRevokeCommand(), a.keyRestoreCommand(), a.keyRevokedCommand())
 }
 
 func (a *app) keyNewCommand() *cobra.Command {
