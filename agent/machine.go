@@ -12,7 +12,9 @@ import (
 //   - 2: a run notes since when it is as it is, and counts the effects that it let go
 //     of; gates tell who asked, and what a ruling or an Auto move rests on ends for
 //     good when it changes, also where the old value returns.
-const Rules = 2
+//   - 3: a run's first event names the fields that no model is shown, so that a
+//     journal tells what one was shown ([ViewAt]).
+const Rules = 3
 
 // Machine drives one run: input in, events and commands out. It is pure and
 // not safe for concurrent use. Its decisions run the definition's code; a
