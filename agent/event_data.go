@@ -173,6 +173,7 @@ type GateEscalatedData struct {
 type VerdictData struct {
 	Verdict   Verdict `json:"verdict"`
 	Judgement string  `json:"judgement"`        // valid, kept, void
+	Code      Code    `json:"code,omitempty"`   // void: what kind of reason, from rules 3 on
 	Reason    string  `json:"reason,omitempty"` // why void
 	Body      string  `json:"body"`
 }
