@@ -59,9 +59,8 @@ type Config struct {
 	Auth  access.Authenticator
 	Log   *slog.Logger // nil: slog's default
 	// Checks are asked by /readyz, each within a second.
-	Checks  map[string]func(context.Context) error
-	Version string // of the build, for /openapi.json
-	Limits  Limits
+	Checks map[string]func(context.Context) error
+	Limits Limits
 }
 
 // Limits bound what one request, and one subject, may take. Zero fields have the
@@ -126,7 +125,16 @@ func New(c Config) (*Server, error) {
 	limits := c.Limits.withDefaults()
 	s := &Server{runs: c.Runs, reads: c.Reads, auth: c.Auth, log: c.Log, audit: access.NewAudit(c.Log), limits: limits, checks: c.Checks,
 		rates: newRates(rate.Limit(limits.Rate), limits.Burst), metrics: newMetrics(), mux: http.NewServeMux(), now: time.Now}
-	s.api = newDocument(s.mux, c.Version)
+	if err := s.register(); err != nil {
+		return nil, err
+	}
+	s.mux.HandleFunc("GET /openapi.json", s.document)
+	return s, nil
+}
+
+// register adds all routes, and describes them.
+func (s *Server) register() (err error) {
+	s.api = newDocument(s.mux)
 	s.runRoutes()
 	s.journalRoutes()
 	s.startRoutes()
@@ -134,12 +142,15 @@ func New(c Config) (*Server, error) {
 	s.gateRoutes()
 	s.rulingRoutes()
 	s.effectRoutes()
-	var err error
-	if s.spec, err = finish(s.api.OpenAPI(), s.routes); err != nil {
-		return nil, err
-	}
-	s.mux.HandleFunc("GET /openapi.json", s.document)
-	return s, nil
+	s.spec, err = finish(s.api.OpenAPI(), s.routes)
+	return err
+}
+
+// Document is the API's description, as /openapi.json has it.
+func Document() ([]byte, error) {
+	s := &Server{limits: DefaultLimits(), mux: http.NewServeMux()}
+	err := s.register()
+	return s.spec, err
 }
 
 // Handler is what the public port serves: /v1 and /openapi.json.

@@ -85,7 +85,7 @@ func newLab(t *testing.T, change ...func(*api.Config)) *lab {
 	l.store, err = sqlite.Open(ctx, path, nil)
 	require.NoError(t, err)
 	l.fake = &runs{t: t, store: l.store, of: map[string]*agenttest.Run{}, saved: map[string]*saved{}, starts: map[string]string{}}
-	c := api.Config{Runs: l.fake, Reads: l.store, Auth: auth, Log: log, Version: "test", Limits: api.Limits{Rate: 10000}}
+	c := api.Config{Runs: l.fake, Reads: l.store, Auth: auth, Log: log, Limits: api.Limits{Rate: 10000}}
 	for _, f := range change {
 		f(&c)
 	}
@@ -132,6 +132,9 @@ func (l *lab) ask(as, method, path string, body any, header ...string) answer {
 	defer func() { _ = res.Body.Close() }()
 	data, err := io.ReadAll(res.Body)
 	require.NoError(l.t, err)
+	if strings.HasPrefix(path, "/v1/") && !strings.ContainsAny(path, "%") {
+		require.Empty(l.t, l.server.Conforms(method, path, res.StatusCode, data), "%s %s answers what the document does not say: %s", method, path, data)
+	}
 	return answer{l.t, res.StatusCode, res.Header, string(data)}
 }
 

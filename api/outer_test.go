@@ -51,7 +51,6 @@ func TestPaths(t *testing.T) {
 		l.get("ann", path).problem(http.StatusNotFound, agent.CodeNotFound)
 	}
 	l.get("ann", "/v1/runs/desk/"+strings.Repeat("k", 201)).problem(http.StatusUnprocessableEntity, agent.CodeInvalid)
-	require.JSONEq(t, l.get("", "/openapi.json").ok(200).body, l.get("", "/openapi.json").body)
 }
 
 // What failed on our side is in the log, and not in the answer.
