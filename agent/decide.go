@@ -18,9 +18,13 @@ func (m *Machine) started(in Started) {
 	if len(body) == 0 {
 		body = JSON("{}")
 	}
+	var hidden []string
+	if in.Rules >= 3 {
+		hidden = m.def.hidden()
+	}
 	m.emit(EventStarted, "", StartedData{Agent: m.def.Name, Version: m.def.Version, Key: in.Key, FirstRunID: in.FirstRunID,
 		Rules: in.Rules, Fingerprint: in.Fingerprint, Limits: in.Limits, Principal: in.Principal, User: in.User,
-		Body: body, BodyDigest: in.Digest, After: in.After, Repair: in.Repair.data(), Scope: in.Repair.scope(), Sensitive: m.def.sensitive()})
+		Body: body, BodyDigest: in.Digest, After: in.After, Repair: in.Repair.data(), Scope: in.Repair.scope(), Sensitive: m.def.sensitive(), Hidden: hidden})
 	if in.Repair != nil {
 		m.startRepair(*in.Repair)
 		return

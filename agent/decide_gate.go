@@ -155,7 +155,7 @@ func (m *Machine) askAnew(v Verdict, body string, g Gate, c commitment) Receipt 
 	if c.undoes != nil {
 		why = fmt.Sprintf("the policy of gate %s has changed since it was shown; the undo is asked for anew", g.ID)
 	}
-	r := m.voided(v, body, why)
+	r := m.voided(v, body, CodeStale, why)
 	m.emit(EventGateClosed, g.ID, GateClosedData{Gate: g.ID, Status: GateVoid, Reason: why})
 	m.emit(EventStepSettled, g.StepID(), StepSettledData{Status: StepVoid, Reason: why, Again: c.undoes != nil})
 	if c.undoes == nil { // else it is the next undo, which is begun as any is

@@ -20,8 +20,8 @@ func (m *Machine) verdict(v Verdict) Receipt {
 	v.At, v.Reason = m.at, clean(v.Reason)
 	m.expireGates()
 	m.escalateGates()
-	if why := m.voids(v); why != "" {
-		return m.voided(v, body, why)
+	if code, why := m.voids(v); why != "" {
+		return m.voided(v, body, code, why)
 	}
 	v, err := m.checked(v)
 	if err != nil {
@@ -98,11 +98,11 @@ func withArticle(v VerdictValue) string {
 }
 
 // voids says why a verdict decides nothing; "" where it is valid.
-func (m *Machine) voids(v Verdict) string {
+func (m *Machine) voids(v Verdict) (Code, string) {
 	g := m.run.gate(v.Gate)
 	switch {
 	case g == nil:
-		return "there is no gate " + v.Gate
+		return CodeNotFound, "there is no gate " + v.Gate
 	case g.Status != GateOpen:
 		why := "gate " + g.ID + " was closed as " + string(g.Status)
 		if g.By != nil {
@@ -111,21 +111,21 @@ func (m *Machine) voids(v Verdict) string {
 		if g.ClosedAt != nil {
 			why += " at " + stamp(*g.ClosedAt)
 		}
-		return why
+		return CodeGateClosed, why
 	case wrongWord(*g, v) != "":
-		return wrongWord(*g, v)
+		return CodeInvalid, wrongWord(*g, v)
 	case g.Digest != v.Digest:
-		return "the digest is not that of gate " + g.ID + " as it stands: look at the gate again"
+		return CodeStale, "the digest is not that of gate " + g.ID + " as it stands: look at the gate again"
 	case g.ExpiresAt != nil && !v.At.Before(*g.ExpiresAt):
-		return "gate " + g.ID + " had expired at " + stamp(*g.ExpiresAt)
+		return CodeGateClosed, "gate " + g.ID + " had expired at " + stamp(*g.ExpiresAt)
 	case m.def.signed && !v.Verified:
-		return "this agent takes signed verdicts only: nothing proves who sent this one"
+		return CodeDenied, "this agent takes signed verdicts only: nothing proves who sent this one"
 	case m.mayNot(*g, v.Principal) != "":
-		return m.mayNot(*g, v.Principal)
+		return CodeDenied, m.mayNot(*g, v.Principal)
 	case v.Verdict == Approve && g.approvedBy(v.Principal.Subject):
-		return fmt.Sprintf("%s has approved gate %s already: it needs %d different persons", v.Principal.Subject, g.ID, g.needs())
+		return CodeConflict, fmt.Sprintf("%s has approved gate %s already: it needs %d different persons", v.Principal.Subject, g.ID, g.needs())
 	}
-	return ""
+	return "", ""
 }
 
 // wrongWord says which verdicts a gate takes, where it does not take this one.
@@ -179,9 +179,13 @@ func (m *Machine) checked(v Verdict) (Verdict, error) {
 	return v, err
 }
 
-func (m *Machine) voided(v Verdict, body, why string) Receipt {
-	e := m.emit(EventVerdict, v.Gate, VerdictData{Verdict: v, Judgement: "void", Reason: why, Body: body})
-	return Receipt{Status: Voided, Seq: e.Seq, Reason: why, Gate: m.gateOutcome(v.Gate)}
+func (m *Machine) voided(v Verdict, body string, code Code, why string) Receipt {
+	data := VerdictData{Verdict: v, Judgement: "void", Reason: why, Body: body}
+	if m.run.Rules >= 3 {
+		data.Code = code
+	}
+	e := m.emit(EventVerdict, v.Gate, data)
+	return Receipt{Status: Voided, Code: code, Seq: e.Seq, Reason: why, Gate: m.gateOutcome(v.Gate)}
 }
 
 // take lets a valid verdict decide its gate. The step starts now, so the policy is
@@ -271,14 +275,14 @@ func (m *Machine) moveOf(args JSON) *moveDef {
 func (m *Machine) judgeKept() {
 	for _, v := range slices.Clone(m.run.Kept) {
 		body := v.body()
-		why := m.voids(v)
+		code, why := m.voids(v)
 		if why == "" {
 			if _, err := m.checked(v); err != nil {
-				why = clip(err.Error(), reasonLimit)
+				code, why = ErrorCode(err), clip(err.Error(), reasonLimit)
 			}
 		}
 		if why != "" {
-			m.voided(v, body, why)
+			m.voided(v, body, code, why)
 			continue
 		}
 		m.take(v, body)

@@ -17,6 +17,10 @@ const (
 	CodeEnded       Code = "ended"       // the run has ended
 	CodeUnavailable Code = "unavailable" // try again later; nothing was done
 	CodeInternal    Code = "internal"    // a mistake of ours
+
+	// Of a verdict that decided nothing, in its receipt.
+	CodeGateClosed Code = "gate_closed" // its gate was decided, or is open no more
+	CodeStale      Code = "stale"       // the gate has changed since it was shown
 )
 
 // Error is an error with a code. Its message says what was wrong and what to do.

@@ -25,6 +25,8 @@ type StartedData struct {
 	Scope string `json:"scope,omitempty"`
 	// Sensitive names the fields whose values are masked where people look.
 	Sensitive []string `json:"sensitive,omitempty"`
+	// Hidden names the fields that no model is shown, from rules 3 on.
+	Hidden []string `json:"hidden,omitempty"`
 }
 
 // MessageData is the data of EventMessage.
@@ -171,6 +173,7 @@ type GateEscalatedData struct {
 type VerdictData struct {
 	Verdict   Verdict `json:"verdict"`
 	Judgement string  `json:"judgement"`        // valid, kept, void
+	Code      Code    `json:"code,omitempty"`   // void: what kind of reason, from rules 3 on
 	Reason    string  `json:"reason,omitempty"` // why void
 	Body      string  `json:"body"`
 }

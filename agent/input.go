@@ -231,7 +231,7 @@ func By(in Input, who Principal) Input {
 // Receipt answers the sender of an input.
 type Receipt struct {
 	Status ReceiptStatus `json:"status"`
-	Code   Code          `json:"code,omitempty"`   // where it was refused
+	Code   Code          `json:"code,omitempty"`   // where it was refused, or decided nothing
 	Reason string        `json:"reason,omitempty"` // what was wrong and what to do
 	Seq    int64         `json:"seq,omitempty"`    // the event that recorded it
 	Run    RunStatus     `json:"run"`

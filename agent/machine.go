@@ -13,7 +13,9 @@ import (
 //     of; gates tell who asked, and what a ruling or an Auto move rests on ends for
 //     good when it changes, also where the old value returns.
 //   - 3: a step that people approved says who they were, so that they are judged once
-//     more before it starts.
+//     more before it starts; a run's first event names the fields that no model is
+//     shown, so that a journal tells what one was shown ([ViewAt]); a verdict that
+//     decided nothing keeps the code of the reason.
 const Rules = 3
 
 // Machine drives one run: input in, events and commands out. It is pure and

@@ -15,6 +15,16 @@ func (d *Definition) sensitive() (names []string) {
 	return names
 }
 
+// hidden are the fields tagged view:"-", which no model is shown.
+func (d *Definition) hidden() (names []string) {
+	for _, f := range d.fields {
+		if f.Hidden {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
 // Masked is the run with the values of its sensitive fields masked in the state,
 // for people to look at. What tools and people wrote elsewhere stays as it is:
 // arguments, results, texts, and what a gate shows to those who decide it.

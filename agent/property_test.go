@@ -57,7 +57,12 @@ func (w *watcher) step(in agent.Input) agent.Receipt {
 	// A paused run starts nothing. Mutation: drop RunPaused from once.
 	for _, c := range cmds {
 		_, runs := c.(agent.RunStep)
-		_, calls := c.(agent.CallModel)
+		call, calls := c.(agent.CallModel)
+		if calls { // Mutation: leave the hidden fields out of ViewAt.
+			shown, err := agent.ViewAt(w.events, call.View.Turn)
+			require.NoError(w.t, err)
+			require.Equal(w.t, call.View, shown, "the journal tells what the model is shown")
+		}
 		_, resumed := in.(agent.ResumeRun)
 		cancel, _ := in.(agent.CancelRun) // which ends a pause: what it undoes is begun
 		if status == agent.RunPaused && !resumed && cancel.ID == "" && (runs || calls) {

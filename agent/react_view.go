@@ -3,16 +3,19 @@ package agent
 import (
 	"fmt"
 	"slices"
+	"time"
 	"unicode/utf8"
 )
 
-// view is what the model is shown now. It holds what must be shown, then as
+// view is what the model is shown now.
+func (m *Machine) view() View { return m.run.view(m.at, m.shownState(m.run.State), m.def.hidden()) }
+
+// view is what the model is shown of a run. It holds what must be shown, then as
 // many recent turns as there is room for, whole or not at all.
-func (m *Machine) view() View {
-	r := m.run
-	v := View{Agent: r.Agent, Version: r.Version, Turn: r.Turn, At: m.at, Phase: r.Phase, LastWord: r.LastWord, Limit: r.Limits.View,
-		State: m.shownState(r.State), Provenance: m.shownProvenance(), Facts: r.Facts, Rulings: m.shownRulings(),
-		Earlier: r.Trimmed, Left: m.left()}
+func (r *Run) view(at time.Time, state JSON, hidden []string) View {
+	v := View{Agent: r.Agent, Version: r.Version, Turn: r.Turn, At: at, Phase: r.Phase, LastWord: r.LastWord, Limit: r.Limits.View,
+		State: state, Provenance: r.shownProvenance(hidden), Facts: r.Facts, Rulings: r.shownRulings(),
+		Earlier: r.Trimmed, Left: r.left()}
 	for _, g := range r.Gates {
 		if g.Status == GateOpen && g.Kind != KindDoubt {
 			v.Waiting = append(v.Waiting, ViewGate{ID: g.ID, Tool: g.Tool, Title: g.Title, Roles: g.Roles, ExpiresAt: g.ExpiresAt,
@@ -28,7 +31,7 @@ func (m *Machine) view() View {
 		}
 	}
 	for _, t := range r.Turns {
-		v.Turns = append(v.Turns, m.viewTurn(t))
+		v.Turns = append(v.Turns, r.viewTurn(t))
 	}
 	if v.roughly() < r.Limits.View/2 || len(mustEncode(v)) <= r.Limits.View {
 		return v // as it is nearly always
@@ -36,7 +39,7 @@ func (m *Machine) view() View {
 	v.Turns = nil
 	room := r.Limits.View - len(mustEncode(v))
 	for i := len(r.Turns) - 1; i >= 0; i-- {
-		t := m.viewTurn(r.Turns[i])
+		t := r.viewTurn(r.Turns[i])
 		size := len(mustEncode(t))
 		if size > room && i >= len(r.Turns)-2 {
 			// The turn that is answered now, and the one whose answers are new:
@@ -71,26 +74,26 @@ func (m *Machine) shownState(state JSON) JSON {
 	return encodeValue(out)
 }
 
-func (m *Machine) shownProvenance() map[string]ViewField {
+func (r *Run) shownProvenance(hidden []string) map[string]ViewField {
 	out := map[string]ViewField{}
-	for _, f := range m.def.fields {
-		p, ok := m.run.Provenance[f.Name]
-		if !ok || f.Hidden {
+	for _, f := range sortedKeys(r.Provenance) {
+		if slices.Contains(hidden, f) {
 			continue
 		}
-		_, shown := m.run.Shown[f.Name]
-		out[f.Name] = ViewField{Source: p.Source, Turn: p.Turn, VerifiedAt: p.VerifiedAt, Shown: shown, Confirmed: clip(m.run.Confirmed[f.Name].Quote, 200)}
+		p, c := r.Provenance[f], r.Confirmed[f]
+		_, shown := r.Shown[f]
+		out[f] = ViewField{Source: p.Source, Turn: p.Turn, VerifiedAt: p.VerifiedAt, Shown: shown, Confirmed: clip(c.Quote, 200)}
 	}
 	return out
 }
 
 // shownRulings are the binding ones first, then the newest, within the cap.
-func (m *Machine) shownRulings() []ViewRuling {
+func (r *Run) shownRulings() []ViewRuling {
 	var binding, rest []ViewRuling
-	for i := len(m.run.Rulings) - 1; i >= 0; i-- {
-		r := m.run.Rulings[i]
-		e := ViewRuling{Tool: r.Tool, Title: clip(r.Title, 200), Reason: clip(r.Reason, 400), Reads: r.Reads,
-			Binds: m.binds(r), Draft: r.Draft, Lifted: r.Lifted != nil}
+	for i := len(r.Rulings) - 1; i >= 0; i-- {
+		u := r.Rulings[i]
+		e := ViewRuling{Tool: u.Tool, Title: clip(u.Title, 200), Reason: clip(u.Reason, 400), Reads: u.Reads,
+			Binds: r.RulingStatus(u) == RulingBinds, Draft: u.Draft, Lifted: u.Lifted != nil}
 		if e.Binds {
 			binding = append(binding, e)
 		} else {
@@ -100,7 +103,7 @@ func (m *Machine) shownRulings() []ViewRuling {
 	var out []ViewRuling
 	size := 0
 	for _, e := range slices.Concat(binding, rest) {
-		if size += len(mustEncode(e)); size > m.run.Limits.Rulings && len(out) > 0 {
+		if size += len(mustEncode(e)); size > r.Limits.Rulings && len(out) > 0 {
 			break
 		}
 		out = append(out, e)
@@ -108,14 +111,14 @@ func (m *Machine) shownRulings() []ViewRuling {
 	return out
 }
 
-func (m *Machine) viewTurn(t Turn) ViewTurn {
+func (r *Run) viewTurn(t Turn) ViewTurn {
 	out := ViewTurn{N: t.N, Opening: t.Opening, Cut: t.Cut}
 	for _, it := range t.Opening {
 		if it.Step == "" {
 			continue
 		}
-		if s := m.run.step(it.Step); s != nil {
-			out.Results = append(out.Results, m.viewItem(s))
+		if s := r.step(it.Step); s != nil {
+			out.Results = append(out.Results, r.viewItem(s))
 		}
 	}
 	if t.Proposal == nil {
@@ -127,20 +130,20 @@ func (m *Machine) viewTurn(t Turn) ViewTurn {
 		if c.Raw != "" {
 			vc.Args = JSON("{}") // a later request must hold valid JSON
 		}
-		vc.Answer = m.viewAnswer(c)
+		vc.Answer = r.viewAnswer(c)
 		out.Calls = append(out.Calls, vc)
 	}
 	return out
 }
 
-func (m *Machine) viewAnswer(c ProposedCall) ViewItem {
+func (r *Run) viewAnswer(c ProposedCall) ViewItem {
 	text := c.Text
 	if c.Raw != "" {
 		text += "; you wrote: " + c.Raw
 	}
-	s := m.run.step(c.Step)
+	s := r.step(c.Step)
 	if s != nil && (c.Status == "" || c.Status == string(StepDone)) {
-		item := m.viewItem(s)
+		item := r.viewItem(s)
 		if text != "" {
 			item.Text = text
 		}
@@ -152,15 +155,15 @@ func (m *Machine) viewAnswer(c ProposedCall) ViewItem {
 
 // viewItem is a step's end with its result: whole, or its marked beginning, or
 // a note that it was archived.
-func (m *Machine) viewItem(s *Step) ViewItem {
+func (r *Run) viewItem(s *Step) ViewItem {
 	item := ViewItem{Step: s.ID, Tool: s.Tool, Status: string(s.Status), Text: s.Reason, Omitted: s.Archived > 0, Bytes: s.Archived}
 	switch s.Status {
 	case StepWaiting:
-		item.Text = m.run.waitingText(s.ID)
+		item.Text = r.waitingText(s.ID)
 	case StepUndone: // told as it was then; an item of its own tells of the undo
 		item.Status = string(StepDone)
 	}
-	switch active := m.run.Limits.Active; {
+	switch active := r.Limits.Active; {
 	case s.shown() == 0:
 	case len(s.Result) <= active:
 		item.Result = s.Result
@@ -200,8 +203,8 @@ func flagLetter(s string) bool {
 	return r >= 0x1F1E6 && r <= 0x1F1FF
 }
 
-func (m *Machine) left() Left {
-	b, u := m.run.Limits.Budget, m.run.Used
+func (r *Run) left() Left {
+	b, u := r.Limits.Budget, r.Used
 	var l Left
 	if b.Turns >= 0 {
 		n := max(b.Turns-u.Turns, 0)

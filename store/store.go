@@ -153,7 +153,8 @@ type Reader interface {
 	// RunRows lists runs, newest first, each chain of an address by itself.
 	// RunFilter.After is the Cursor of the last row of the page before.
 	RunRows(ctx context.Context, tenant string, f RunFilter) ([]RunRow, error)
-	// GateRows lists gates, oldest first.
+	// GateRows lists gates, oldest first. GateFilter.After is the Cursor of the last
+	// row of the page before.
 	GateRows(ctx context.Context, tenant string, f GateFilter) ([]GateRow, error)
 }
 
@@ -200,6 +201,7 @@ type RunFilter struct {
 type GateRow struct {
 	Address, FirstRunID, Agent string
 	Gate                       agent.Gate
+	Cursor                     string // its place in a list; "" where it comes from none
 }
 
 // GateFilter narrows a list of gates. Zero fields do not filter.
@@ -209,7 +211,8 @@ type GateFilter struct {
 	Role    string
 	Status  agent.GateStatus
 	Before  time.Time // opened before it
-	Limit   int       // 0: 50; at most 500
+	After   string
+	Limit   int // 0: 50; at most 500
 }
 
 // Deployments says which agents workers have served from this store, so that

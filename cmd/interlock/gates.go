@@ -72,7 +72,7 @@ func (a *app) gateListCommand() *cobra.Command {
 		}
 		lines := []gateLine{}
 		for _, r := range rows {
-			lines = append(lines, gateLine(r))
+			lines = append(lines, gateLine{r.Address, r.FirstRunID, r.Agent, r.Gate})
 		}
 		if len(lines) == f.Limit {
 			defer fmt.Fprintf(a.err, "There may be more: narrow the list, or give a --limit up to 500\n")
@@ -143,7 +143,7 @@ func (s *session) gate(ctx context.Context, address, id string) (*shownGate, err
 	if err != nil {
 		return nil, err
 	}
-	g := &shownGate{gateLine: gateLine(row), Run: run.Status, Provenance: map[string]agent.Provenance{}, Misleading: []string{}, run: run}
+	g := &shownGate{gateLine: gateLine{row.Address, row.FirstRunID, row.Agent, row.Gate}, Run: run.Status, Provenance: map[string]agent.Provenance{}, Misleading: []string{}, run: run}
 	for _, f := range row.Gate.Reads {
 		if p, ok := run.Provenance[f]; ok {
 			g.Provenance[f] = p

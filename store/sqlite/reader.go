@@ -126,7 +126,7 @@ func (s *Store) GateRows(ctx context.Context, tenant string, f store.GateFilter)
 	if err := errors.Join(store.CheckNamed("tenant", tenant), f.Check()); err != nil {
 		return nil, fail(operation, err)
 	}
-	q := rules.Query{Text: `SELECT g.address, g.first_run_id, r.agent, g.data FROM gates g
+	q := rules.Query{Text: `SELECT g.address, g.first_run_id, r.agent, g.opened_at, g.opened, g.data FROM gates g
 JOIN runs r ON r.tenant = g.tenant AND r.address = g.address AND r.first_run_id = g.first_run_id
 WHERE g.tenant = ?1`, Args: []any{tenant}, Mark: "?"}
 	q.Equal("g.address", f.Address)
@@ -138,13 +138,23 @@ WHERE g.tenant = ?1`, Args: []any{tenant}, Mark: "?"}
 	if !f.Before.IsZero() {
 		q.And(`g.opened_at < %`, micros(rules.Ceil(f.Before)))
 	}
+	if f.After != "" {
+		at, err := rules.ParseGateCursor(f.After)
+		if err != nil {
+			return nil, fail(operation, err)
+		}
+		q.And(`(g.opened_at, g.address, g.first_run_id, g.opened) > (%, %, %, %)`, micros(at.OpenedAt), at.Address, at.FirstRunID, at.Opened)
+	}
 	q.End(`ORDER BY g.opened_at, g.address, g.first_run_id, g.opened LIMIT %`, rules.PageSize(f.Limit))
 	err = s.read(ctx, operation, q.Text, q.Args, func(r row) error {
 		var x store.GateRow
-		var data string
-		if err := r.Scan(&x.Address, &x.FirstRunID, &x.Agent, &data); err != nil {
+		at, data := rules.GateCursor{}, ""
+		var opened int64
+		if err := r.Scan(&x.Address, &x.FirstRunID, &x.Agent, &opened, &at.Opened, &data); err != nil {
 			return err
 		}
+		at.OpenedAt, at.Address, at.FirstRunID = fromMicros(opened), x.Address, x.FirstRunID
+		x.Cursor = at.String()
 		err := json.Unmarshal([]byte(data), &x.Gate)
 		found = append(found, x)
 		return err

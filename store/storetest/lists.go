@@ -161,6 +161,39 @@ var listTests = []contract{
 		require.Empty(t, list(store.GateFilter{Before: a.Events[1].At}))
 		require.Equal(t, []string{"r1"}, list(store.GateFilter{Before: opened.In(time.FixedZone("", 3600)), Status: agent.GateOpen}))
 	}},
+	{"gates are listed in pages, also those of one instant", func(t *testing.T, s store.Store) {
+		var want []string
+		for i := range 3 {
+			h := NewHistoryOf(t, "acme", fmt.Sprint("r", i), Epoch, agent.StartedData{Agent: "refund", Key: fmt.Sprint(i)}).Open("1.1", "refunds").Open("1.2", "refunds")
+			for j := range h.Events[1:] {
+				h.Events[j+1].At = Epoch.Add(time.Second)
+			}
+			appendAll(t, s, h)
+			want = append(want, h.Ref.Address+" 1.1", h.Ref.Address+" 1.2")
+		}
+		for limit := 1; limit <= 4; limit++ {
+			var got []string
+			f := store.GateFilter{Limit: limit, Role: "refunds"}
+			for {
+				page := gateRows(t, s, "acme", f)
+				if len(page) == 0 {
+					break
+				}
+				for _, r := range page {
+					got = append(got, r.Address+" "+r.Gate.ID)
+				}
+				f.After = page[len(page)-1].Cursor
+			}
+			require.Len(t, got, len(want))
+			require.ElementsMatch(t, want, got, "none is left out, none comes twice")
+		}
+		runs, err := s.RunRows(context.Background(), "acme", store.RunFilter{Limit: 1})
+		require.NoError(t, err)
+		for _, wrong := range []string{"no cursor!", runs[0].Cursor} {
+			_, err := s.GateRows(context.Background(), "acme", store.GateFilter{After: wrong})
+			requireCode(t, agent.CodeInvalid, err)
+		}
+	}},
 	{"text that no database holds is no filter", func(t *testing.T, s store.Store) {
 		for _, f := range []store.RunFilter{{Agent: "a\x00"}, {Status: "\xff"}, {Reason: "a\x00"}, {User: "\xff"}, {Address: "a\x00"}} {
 			_, err := s.RunRows(context.Background(), "acme", f)

@@ -53,7 +53,9 @@ var projectionTests = []contract{
 		appendAll(t, s, h)
 		var opened agent.GateOpenedData
 		decode(t, h.Events[1], &opened)
-		require.Equal(t, []store.GateRow{{Address: h.Ref.Address, FirstRunID: "r1", Agent: "refund", Gate: opened.Gate}}, gateRows(t, s, "acme", store.GateFilter{}))
+		rows := gateRows(t, s, "acme", store.GateFilter{})
+		require.Len(t, rows, 1)
+		require.Equal(t, store.GateRow{Address: h.Ref.Address, FirstRunID: "r1", Agent: "refund", Gate: opened.Gate, Cursor: rows[0].Cursor}, rows[0])
 		require.Equal(t, awkward, opened.Gate.Args.String())
 
 		h.CloseGate("1.1", agent.GateApproved)
@@ -61,7 +63,7 @@ var projectionTests = []contract{
 		want, closedAt := opened.Gate, h.Events[2].At
 		want.Status, want.Reason, want.Verdict, want.Verified, want.ClosedAt = agent.GateApproved, "seen & <checked>", "approve", true, &closedAt
 		want.By = &agent.Principal{Subject: "rita", Roles: []string{"refunds"}}
-		require.Equal(t, []store.GateRow{{Address: h.Ref.Address, FirstRunID: "r1", Agent: "refund", Gate: want}}, gateRows(t, s, "acme", store.GateFilter{}))
+		require.Equal(t, []store.GateRow{{Address: h.Ref.Address, FirstRunID: "r1", Agent: "refund", Gate: want, Cursor: rows[0].Cursor}}, gateRows(t, s, "acme", store.GateFilter{}))
 	}},
 	{"gates opened and closed in one batch", func(t *testing.T, s store.Store) {
 		h := NewHistory(t, "acme", "1", "r1").Open("1.1").CloseGate("1.1", agent.GateVoid).Open("1.2").CloseGate("no such gate", agent.GateVoid)

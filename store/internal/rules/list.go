@@ -72,6 +72,31 @@ func ParseCursor(c string) (startedAt time.Time, address, firstRunID string, err
 	return time.Time{}, "", "", agent.Errorf(agent.CodeInvalid, "%q is no cursor of a list of runs", c)
 }
 
+// GateCursor names a gate's place in a list.
+type GateCursor struct {
+	OpenedAt            time.Time
+	Address, FirstRunID string
+	Opened              int64 // its event
+}
+
+func (c GateCursor) String() string {
+	return Cursor(c.OpenedAt, c.Address, c.FirstRunID+"\x00"+strconv.FormatInt(c.Opened, 10))
+}
+
+// ParseGateCursor is what a cursor was made of.
+func ParseGateCursor(c string) (at GateCursor, err error) {
+	text, err := base64.RawURLEncoding.DecodeString(c)
+	parts := strings.Split(string(text), "\x00")
+	if err == nil && len(parts) == 4 && store.CheckText("", parts[1], "", parts[2]) == nil {
+		opened, err1 := strconv.ParseInt(parts[0], 10, 64)
+		n, err2 := strconv.ParseInt(parts[3], 10, 64)
+		if err1 == nil && err2 == nil {
+			return GateCursor{time.UnixMicro(opened).UTC(), parts[1], parts[2], n}, nil
+		}
+	}
+	return at, agent.Errorf(agent.CodeInvalid, "%q is no cursor of a list of gates", c)
+}
+
 // Ceil is the first whole microsecond that is not before t: a time before t is
 // before it too.
 func Ceil(t time.Time) time.Time {

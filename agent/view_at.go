@@ -1,0 +1,60 @@
+package agent
+
+import "slices"
+
+// ViewAt is what the model was shown in a turn, made of the run's events from the
+// first one on. It needs no definition, so any reader of a journal can tell.
+// CodeNotFound: the run has no such turn yet. Of a run of rules before 3 nobody
+// knows which fields its agent hides from the model: that is CodeConflict.
+func ViewAt(events []Event, turn int) (View, error) {
+	at := slices.IndexFunc(events, func(e Event) bool { return e.Type == EventTurnStarted && e.Turn == turn })
+	if at < 0 {
+		return View{}, Errorf(CodeNotFound, "the run has had no turn %d", turn)
+	}
+	run, err := Reduce(events[:at+1])
+	if err != nil {
+		return View{}, err
+	}
+	first, err := decodeData[StartedData](events[0])
+	if err != nil {
+		return View{}, Errorf(CodeInternal, "the data of event 1: %w", err)
+	}
+	if first.Rules < 3 {
+		return View{}, Errorf(CodeConflict, "the run began with rules %d: its journal does not tell which fields the model is not shown", first.Rules)
+	}
+	return run.view(run.At, shownOf(run.State, first.Hidden, first.Sensitive), first.Hidden), nil
+}
+
+// shownOf is the state without hidden fields, sensitive ones masked where they
+// hold something.
+func shownOf(state JSON, hidden, sensitive []string) JSON {
+	all := object(state)
+	for _, name := range sortedKeys(all) {
+		switch {
+		case slices.Contains(hidden, name):
+			delete(all, name)
+		case slices.Contains(sensitive, name) && !isZero(all[name]):
+			all[name] = masked
+		}
+	}
+	return encodeValue(all)
+}
+
+// isZero reports a value that a Go type has before anything is set.
+func isZero(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case number:
+		return v == "0"
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return !slices.ContainsFunc(sortedKeys(v), func(k string) bool { return !isZero(v[k]) })
+	}
+	return false
+}
