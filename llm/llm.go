@@ -32,6 +32,12 @@ type Request struct {
 	Only      string // the one tool that must be called; "" leaves the choice to the model
 	MaxOutput int    // tokens; 0 is the driver's default
 
+	// Delta, where it is set, is called with each piece of the answer's text as it
+	// is received, in order and by one goroutine, by drivers that stream: the text of
+	// the response begins with them. What was handed out counts for nothing when
+	// Generate fails.
+	Delta func(text string)
+
 	// View is what the messages were rendered from. Only scripted models and
 	// tests read it: a driver must not, since what a provider is shown is
 	// Messages and Tools and nothing else.

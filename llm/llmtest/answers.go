@@ -39,10 +39,14 @@ func answers(t *testing.T, d Driver) {
 			want.Model, want.ID = "answering-model", "answer-7"
 			want.Usage = agent.Usage{Input: 30, Output: 5}
 			fake, model := start(t, d, Answer{Response: want})
-			got, err := model.Generate(t.Context(), hi)
+			req, pieces := hi, []string{}
+			req.Delta = func(text string) { pieces = append(pieces, text) }
+			got, err := model.Generate(t.Context(), req)
 			require.NoError(t, err)
 			got.Opaque = nil // the provider's own
 			require.Equal(t, want, got)
+			require.NotContains(t, pieces, "")
+			require.True(t, strings.HasPrefix(got.Text, strings.Join(pieces, "")), "the text begins with the pieces: %q", pieces)
 			require.Len(t, fake.Sent(), 1)
 		})
 	}

@@ -101,7 +101,7 @@ func (m *Model) Generate(ctx context.Context, req llm.Request) (llm.Response, er
 	}
 	bounded, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
-	resp, err := m.call(bounded, params)
+	resp, err := m.call(bounded, params, req.Delta)
 	switch {
 	case err == nil:
 		return resp, nil
@@ -112,7 +112,7 @@ func (m *Model) Generate(ctx context.Context, req llm.Request) (llm.Response, er
 }
 
 // call returns an [*llm.Error], or what went wrong on the way.
-func (m *Model) call(ctx context.Context, params sdk.ChatCompletionNewParams) (llm.Response, error) {
+func (m *Model) call(ctx context.Context, params sdk.ChatCompletionNewParams, delta func(string)) (llm.Response, error) {
 	var raw *http.Response
 	options := []option.RequestOption{option.WithResponseBodyInto(&raw)}
 	if m.stream {
@@ -135,7 +135,7 @@ func (m *Model) call(ctx context.Context, params sdk.ChatCompletionNewParams) (l
 	if err != nil {
 		return llm.Response{}, err
 	}
-	out, err := m.read(raw)
+	out, err := m.read(raw, delta)
 	if out.Model == "" {
 		out.Model = m.name
 	}
@@ -144,9 +144,9 @@ func (m *Model) call(ctx context.Context, params sdk.ChatCompletionNewParams) (l
 
 // read reads what came, whole or as a stream: some servers ignore what they were
 // asked for, and a failed call is never answered with a stream.
-func (m *Model) read(raw *http.Response) (llm.Response, error) {
+func (m *Model) read(raw *http.Response, delta func(string)) (llm.Response, error) {
 	if media, _, _ := mime.ParseMediaType(raw.Header.Get("Content-Type")); media == "text/event-stream" {
-		return m.readStream(raw)
+		return m.readStream(raw, delta)
 	}
 	body, err := io.ReadAll(raw.Body)
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 
 // readStream assembles a streamed answer. It is an answer only when the stream
 // says that it is over: what came before a cut is discarded.
-func (m *Model) readStream(raw *http.Response) (llm.Response, error) {
+func (m *Model) readStream(raw *http.Response, delta func(text string)) (llm.Response, error) {
 	// The decoder drops a last event that no blank line ends.
 	raw.Body = struct {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(raw.Body, strings.NewReader("\n\n")), raw.Body}
 	events := ssestream.NewDecoder(raw)
-	var s stream
+	s := stream{delta: delta}
 	for events.Next() {
 		e := events.Event()
 		data := bytes.TrimSpace(e.Data)
@@ -49,6 +49,7 @@ type stream struct {
 	got           answer
 	text, refusal strings.Builder
 	calls         []*assembly
+	delta         func(text string) // nil: nobody wants the pieces
 }
 
 // add takes a chunk, or returns the error that it brings in place of one.
@@ -76,6 +77,9 @@ func (s *stream) add(data []byte, isError bool) (broken []byte) {
 			return wrapError(ch.Error)
 		}
 		s.text.WriteString(string(ch.Delta.Content))
+		if s.delta != nil && ch.Delta.Content != "" {
+			s.delta(string(ch.Delta.Content))
+		}
 		s.refusal.WriteString(string(ch.Delta.Refusal))
 		for _, t := range ch.Delta.Calls {
 			s.fragment(fragment{index: string(t.Index), id: string(t.ID), name: string(t.Function.Name), args: string(t.Function.Arguments)})

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"interlock/agent"
 	"interlock/llm"
@@ -72,7 +73,8 @@ func (m *Model) Failing(when func(req llm.Request) error) *Model {
 func (m *Model) Name() string { return m.name }
 
 // Generate implements [llm.Model]. It fills in what the script leaves open:
-// finish reason, model, ids, and usage as bytes/4 of request and answer.
+// finish reason, model, ids, and usage as bytes/4 of request and answer. A text is
+// handed out word by word.
 func (m *Model) Generate(ctx context.Context, req llm.Request) (llm.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return llm.Response{}, err
@@ -85,6 +87,13 @@ func (m *Model) Generate(ctx context.Context, req llm.Request) (llm.Response, er
 	res, err := m.answer(req)
 	if err != nil {
 		return llm.Response{}, err
+	}
+	if req.Delta != nil {
+		for word := range strings.SplitAfterSeq(res.Text, " ") {
+			if word != "" {
+				req.Delta(word)
+			}
+		}
 	}
 	return m.complete(req, res), nil
 }
