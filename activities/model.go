@@ -77,14 +77,17 @@ func (a *Activities) generate(ctx context.Context, v agent.View, ref store.RunRe
 	if err != nil {
 		return store.ModelCall{}, failed(signals.ErrNotDeployed, err.Error())
 	}
+	said := a.piecesOf(ctx, ref, v.Turn)
+	req.Delta = said.add
 	resp, err := model.Generate(ctx, req)
 	if llm.KindOf(err) == llm.KindContextTooLong {
 		v.Limit /= 2 // once: what must be shown may be too much by itself
 		if smaller, n, e := a.request(ctx, def, v, ref); e == nil {
-			size = n
+			size, smaller.Delta = n, said.add
 			resp, err = model.Generate(ctx, smaller)
 		}
 	}
+	said.flush()
 	if err != nil {
 		return store.ModelCall{}, modelError(err)
 	}

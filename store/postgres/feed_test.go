@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"interlock/store"
+	"interlock/store/postgres"
 	"interlock/store/storetest"
 )
 
@@ -33,7 +34,7 @@ func TestFollow_OtherProcesses(t *testing.T) {
 		require.NoError(t, appendAll(there, h))
 		hinted(t, wake, "of another process")
 	}
-	execute(t, dsn, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'LISTEN interlock_appended'`)
+	execute(t, dsn, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%LISTEN interlock_appended'`)
 	hinted(t, wake, "the connection broke")
 	require.Eventually(t, func() bool { // it listens anew
 		h.Say(1, "b")
@@ -73,4 +74,30 @@ SELECT tenant, address, first_run_id, 2, branch, at, 'paused', 1, 0, '', '', '{}
 	require.NoError(t, err)
 	require.Len(t, found, 2)
 	require.Equal(t, []string{late.Ref.Address, after.Ref.Address}, []string{found[0].Address, found[1].Address})
+}
+
+// Pieces of answers reach other processes, in order and once.
+func TestDeltas_OtherProcesses(t *testing.T) {
+	dsn := migrated(t)
+	here, there := open(t, dsn, nil), open(t, dsn, nil)
+	heard := here.Hear(t.Context(), store.Scope{Tenant: "acme"})
+	hinted(t, here.Follow(t.Context(), store.Scope{}), "once it listens")
+	for _, teller := range []*postgres.Store{there, here} {
+		for n := 1; n <= 20; n++ {
+			teller.Tell(store.Delta{Tenant: "acme", Address: "acme/a/1", Turn: 1, Attempt: 1, N: n, Text: "it's \"so\"\n"})
+		}
+		for n := 1; n <= 20; n++ {
+			select {
+			case d := <-heard:
+				require.Equal(t, store.Delta{Tenant: "acme", Address: "acme/a/1", Turn: 1, Attempt: 1, N: n, Text: "it's \"so\"\n"}, d)
+			case <-time.After(20 * time.Second):
+				require.FailNow(t, "a piece did not come", n)
+			}
+		}
+	}
+	h := storetest.NewHistory(t, "acme", "1", "r1")
+	wake := here.Follow(t.Context(), store.Scope{Tenant: "acme", Address: h.Ref.Address})
+	require.NoError(t, appendAll(there, h))
+	hinted(t, wake, "what was told before it has come back")
+	require.Empty(t, heard, "its own pieces were not heard twice")
 }

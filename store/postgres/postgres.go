@@ -13,6 +13,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -43,6 +44,7 @@ type Store struct {
 	now    func() time.Time // nil: the database's clock
 	where  string           // for people; without a secret
 	closed atomic.Bool
+	id     string // among those that tell each other
 	hub    follow.Hub
 	teller teller
 }
@@ -91,7 +93,7 @@ func connect(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	if c.RuntimeParams["application_name"] == "" {
 		c.RuntimeParams["application_name"] = "interlock"
 	}
-	s := &Store{now: opts.Now, where: fmt.Sprintf("database %s at %s:%d", c.Database, c.Host, c.Port)}
+	s := &Store{now: opts.Now, id: rand.Text(), where: fmt.Sprintf("database %s at %s:%d", c.Database, c.Host, c.Port)}
 	s.hub.Listen, s.teller.tell = s.listen, s.tell
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fail("opening of "+s.where, err)

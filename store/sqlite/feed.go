@@ -64,6 +64,15 @@ func (s *Store) Follow(ctx context.Context, scope store.Scope) <-chan struct{} {
 	return s.hub.Follow(ctx, scope)
 }
 
+// Tell implements [store.Deltas]. Other processes do not hear it: nothing but the
+// file is between them.
+func (s *Store) Tell(d store.Delta) { s.hub.Told(d) }
+
+// Hear implements [store.Deltas].
+func (s *Store) Hear(ctx context.Context, scope store.Scope) <-chan store.Delta {
+	return s.hub.Hear(ctx, scope)
+}
+
 // looks is how often it is looked for commits of other processes, while anybody
 // follows. A look asks the log in shared memory, and reads nothing.
 const looks = 100 * time.Millisecond

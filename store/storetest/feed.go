@@ -158,3 +158,46 @@ func readFeedPlaces(t *testing.T, s store.Store) (out []string) {
 	}
 	return out
 }
+
+var deltaTests = []contract{
+	{"who hears gets the pieces in order, of what it hears of", func(t *testing.T, s store.Store) {
+		ctx, stop := context.WithCancel(context.Background())
+		of := func(tenant, address string, n int) store.Delta {
+			return store.Delta{Tenant: tenant, Address: address, FirstRunID: "r1", Turn: 3, Attempt: 2, N: n, Text: "größer <b>\x00\u2028"}
+		}
+		run, tenant, all := s.Hear(ctx, store.Scope{Tenant: "acme", Address: "acme/a/1"}), s.Hear(ctx, store.Scope{Tenant: "acme"}), s.Hear(ctx, store.Scope{})
+		told := []store.Delta{of("acme", "acme/a/1", 1), of("acme", "acme/a/2", 1), of("globex", "globex/a/1", 1), of("acme", "acme/a/1", 2)}
+		for _, d := range told {
+			s.Tell(d)
+		}
+		require.Equal(t, []store.Delta{told[0], told[3]}, heard(t, run, 2))
+		require.Equal(t, []store.Delta{told[0], told[1], told[3]}, heard(t, tenant, 3))
+		require.Equal(t, told, heard(t, all, 4))
+		stop()
+		require.Empty(t, run)
+	}},
+	{"who does not take its pieces holds nobody up", func(t *testing.T, s store.Store) {
+		ctx, stop := context.WithCancel(context.Background())
+		defer stop()
+		slow := s.Hear(ctx, store.Scope{})
+		for n := range 10_000 {
+			s.Tell(store.Delta{Tenant: "acme", Address: "acme/a/1", N: n + 1, Text: "x"})
+		}
+		require.Less(t, len(slow), 1000, "nothing is gathered for it without a bound")
+		require.Equal(t, 1, (<-slow).N)
+	}},
+}
+
+func heard(t *testing.T, c <-chan store.Delta, n int) (out []store.Delta) {
+	t.Helper()
+	for range n {
+		select {
+		case d := <-c:
+			out = append(out, d)
+		case <-time.After(patience):
+			require.FailNow(t, "a piece did not come")
+		}
+	}
+	require.Empty(t, c)
+	return out
+}

@@ -35,6 +35,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"soon projections", soon(projectionTests)},
 		{"lists", listTests},
 		{"feed", feedTests},
+		{"deltas", deltaTests},
 		{"ledger", ledgerTests},
 		{"exclusive claims", exclusiveTests},
 		{"effects", effectTests},
