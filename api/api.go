@@ -10,6 +10,7 @@ package api
 
 import (
 	"context"
+	"iter"
 	"log/slog"
 	"net/http"
 	"time"
@@ -39,6 +40,7 @@ type Runs interface {
 	Resume(ctx context.Context, address string, r signals.Resume) (agent.Receipt, error)
 	Undo(ctx context.Context, address string, in signals.Undo) (starter.Undone, error)
 	Decide(ctx context.Context, address string, v signals.Verdict) (agent.Receipt, error)
+	Watch(ctx context.Context, address string, afterSeq int64) iter.Seq2[agent.Event, error]
 	LiftRuling(ctx context.Context, address string, r signals.LiftRuling) (agent.Receipt, error)
 	ConfirmRuling(ctx context.Context, address string, r signals.ConfirmRuling) (agent.Receipt, error)
 	ResolveEffect(ctx context.Context, in signals.Resolution) error
@@ -47,6 +49,8 @@ type Runs interface {
 // Reads is what is read of a store: all of it is committed data.
 type Reads interface {
 	store.Reader
+	store.Feed
+	Hear(ctx context.Context, scope store.Scope) <-chan store.Delta
 	Effect(ctx context.Context, tenant, key string) (store.Effect, error)
 	Effects(ctx context.Context, tenant string, f store.EffectFilter) ([]store.Effect, error)
 	ModelUsage(ctx context.Context, tenant, address string) (store.ModelUsage, error)
@@ -70,11 +74,13 @@ type Limits struct {
 	Burst    int           // of them at once
 	Deadline time.Duration // of a request
 	Body     int64         // bytes of a request's body
+	// Streams may be open at a time, and StreamsEach of them by one subject.
+	Streams, StreamsEach int
 }
 
 // DefaultLimits are those of a server that is told nothing.
 func DefaultLimits() Limits {
-	return Limits{Rate: 20, Burst: 40, Deadline: 25 * time.Second, Body: 256 << 10}
+	return Limits{Rate: 20, Burst: 40, Deadline: 25 * time.Second, Body: 256 << 10, Streams: 2000, StreamsEach: 50}
 }
 
 func (l Limits) withDefaults() Limits {
@@ -91,6 +97,12 @@ func (l Limits) withDefaults() Limits {
 	if l.Body <= 0 {
 		l.Body = d.Body
 	}
+	if l.Streams <= 0 {
+		l.Streams = d.Streams
+	}
+	if l.StreamsEach <= 0 {
+		l.StreamsEach = d.StreamsEach
+	}
 	return l
 }
 
@@ -105,6 +117,7 @@ type Server struct {
 	limits  Limits
 	checks  map[string]func(context.Context) error
 	rates   *rates
+	streams *streams
 	metrics *metrics
 	api     huma.API
 	mux     *http.ServeMux
@@ -124,7 +137,7 @@ func New(c Config) (*Server, error) {
 	}
 	limits := c.Limits.withDefaults()
 	s := &Server{runs: c.Runs, reads: c.Reads, auth: c.Auth, log: c.Log, audit: access.NewAudit(c.Log), limits: limits, checks: c.Checks,
-		rates: newRates(rate.Limit(limits.Rate), limits.Burst), metrics: newMetrics(), mux: http.NewServeMux(), now: time.Now}
+		rates: newRates(rate.Limit(limits.Rate), limits.Burst), streams: newStreams(limits.Streams, limits.StreamsEach), metrics: newMetrics(), mux: http.NewServeMux(), now: time.Now}
 	if err := s.register(); err != nil {
 		return nil, err
 	}
@@ -142,6 +155,7 @@ func (s *Server) register() (err error) {
 	s.gateRoutes()
 	s.rulingRoutes()
 	s.effectRoutes()
+	s.streamRoutes()
 	s.spec, err = finish(s.api.OpenAPI(), s.routes)
 	return err
 }

@@ -14,16 +14,17 @@ import (
 
 // call is what is known of one request.
 type call struct {
-	server  *Server
-	id      string // X-Request-Id
-	trace   string // of the traceparent
-	caller  access.Caller
-	act     access.Act
-	asUser  string
-	key     string // Idempotency-Key
-	target  string // for the audit
-	outcome string // for the audit: ok, or a code
-	route   string // for the metrics
+	server     *Server
+	connection context.Context // ends with the client's connection, and not with the request's deadline
+	id         string          // X-Request-Id
+	trace      string          // of the traceparent
+	caller     access.Caller
+	act        access.Act
+	asUser     string
+	key        string // Idempotency-Key
+	target     string // for the audit
+	outcome    string // for the audit: ok, or a code
+	route      string // for the metrics
 }
 
 // principal is who acts: the caller, or the user on whose behalf they do.

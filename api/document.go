@@ -89,6 +89,9 @@ func finish(doc *huma.OpenAPI, routes []Route) ([]byte, error) {
 		for _, p := range op.Parameters {
 			p.Required = p.Required || p.Name == "Idempotency-Key" && r.Acts && !r.KeyInBody
 		}
+		if r.Stream {
+			op.Responses["200"] = &huma.Response{Description: "Server-sent events, until the connection ends", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: "string"}}}}
+		}
 		if r.Created {
 			op.Responses["201"] = &huma.Response{Description: "Created", Headers: op.Responses["200"].Headers, Content: op.Responses["200"].Content}
 		}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/stretchr/testify/require"
@@ -70,4 +71,16 @@ func (s *Server) Conforms(method, path string, status int, body []byte) []error 
 	var res huma.ValidateResult
 	huma.Validate(s.api.OpenAPI().Components.Schemas, response.Content[media].Schema, huma.NewPathBuffer(nil, 0), huma.ModeReadFromServer, v, &res)
 	return res.Errors
+}
+
+// StreamTimes shortens what a stream waits for.
+func (s *Server) StreamTimes(ping, frame time.Duration) {
+	s.streams.ping, s.streams.frame = ping, frame
+}
+
+// OpenStreams is how many streams are open.
+func (s *Server) OpenStreams() int {
+	s.streams.mu.Lock()
+	defer s.streams.mu.Unlock()
+	return s.streams.open
 }

@@ -26,6 +26,7 @@ type Route struct {
 	// have the run's key in its body instead.
 	Acts, KeyInBody bool
 	Created         bool // 201 beside 200
+	Stream          bool // it answers with server-sent events
 }
 
 // handle registers a route: whatever is common to all of them is done here.

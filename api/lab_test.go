@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
 
 	"interlock/agent"
 	"interlock/agenttest"
@@ -37,6 +40,7 @@ type lab struct {
 	http   *httptest.Server
 	store  *sqlite.Store
 	tokens map[string]string // by id
+	access string            // the file of them
 	log    *safe
 	fake   *runs
 }
@@ -67,6 +71,7 @@ func newLab(t *testing.T, change ...func(*api.Config)) *lab {
 	ctx, folder := context.Background(), t.TempDir()
 	l := &lab{t: t, tokens: map[string]string{}, log: &safe{}}
 	file := filepath.Join(folder, "access.yaml")
+	l.access = file
 	require.NoError(t, os.WriteFile(file, []byte("tokens: []\n"), 0o600))
 	past := time.Now().Add(-time.Hour)
 	expired := people[6]
@@ -280,6 +285,17 @@ func (f *runs) propose(address string, do func(*agenttest.Run)) {
 	defer f.mu.Unlock()
 	do(f.of[address])
 	f.save(address)
+}
+
+// noTemporal knows no run.
+type noTemporal struct{ client.Client }
+
+func (noTemporal) DescribeWorkflow(context.Context, string, string) (*client.WorkflowExecutionDescription, error) {
+	return nil, serviceerror.NewNotFound("no such run")
+}
+
+func (f *runs) Watch(ctx context.Context, address string, afterSeq int64) iter.Seq2[agent.Event, error] {
+	return starter.New(noTemporal{}, starter.WithReader(f.store)).Watch(ctx, address, afterSeq)
 }
 
 func (f *runs) find(address string) (*agenttest.Run, error) {

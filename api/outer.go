@@ -15,6 +15,7 @@ func (s *Server) outer(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		c := s.newCall(r)
+		c.connection = r.Context()
 		ctx, cancel := context.WithTimeout(context.WithValue(r.Context(), callKey{}, c), s.limits.Deadline)
 		defer cancel()
 		h := w.Header()

@@ -51,6 +51,8 @@ var rows = map[string]row{
 	"lift-ruling":    {`{"reason":"x"}`, []string{"ann", "nurse", "op"}, true},
 	"confirm-ruling": {"", []string{"ann", "nurse", "op"}, true},
 	"list-effects":   {"", []string{"op", "evil"}, false},
+	"stream-events":  {"", []string{"backend", "cust", "ann", "nurse", "op"}, true},
+	"stream-gates":   {"", []string{"backend", "ann", "nurse", "op", "evil"}, false},
 	"resolve-effect": {`{"happened":false,"reason":"x"}`, []string{"op", "evil"}, false},
 }
 
@@ -78,6 +80,11 @@ func TestRoutes_WhoMay(t *testing.T) {
 				var b any
 				if row.body != "" {
 					b = row.body
+				}
+				if r.Stream && slices.Contains(row.may, as) { // it does not end by itself
+					s := l.follow(as, path)
+					defer s.cancel()
+					return answer{l.t, s.res.StatusCode, s.res.Header, ""}
 				}
 				return l.ask(as, r.Method, path, b, "Idempotency-Key", fmt.Sprint(as, n, i))
 			}

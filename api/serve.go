@@ -19,10 +19,14 @@ const (
 
 // Serve answers at a listener until ctx ends; then it takes no new request, and
 // lets those under way end within grace. Writing is bounded by each request's own
-// deadline, and by write beyond it.
-func Serve(ctx context.Context, l net.Listener, h http.Handler, write, grace time.Duration, log *slog.Logger) error {
+// deadline, and by write beyond it. What has none is ended by ending, once nothing
+// new is taken.
+func Serve(ctx context.Context, l net.Listener, h http.Handler, write, grace time.Duration, log *slog.Logger, ending ...func()) error {
 	server := &http.Server{Handler: h, ReadHeaderTimeout: headerFor, ReadTimeout: readFor, WriteTimeout: write, IdleTimeout: idleFor, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
+	for _, f := range ending {
+		server.RegisterOnShutdown(f)
+	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }()
 	select {

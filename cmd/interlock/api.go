@@ -172,7 +172,7 @@ func (d *door) serve(ctx context.Context) error {
 	defer endAdmin()
 	public.Go(func() {
 		defer stop() // one that fails ends the other
-		failed[0] = api.Serve(ctx, d.public, d.server.Handler(), write, d.grace, d.log)
+		failed[0] = api.Serve(ctx, d.public, d.server.Handler(), write, d.grace, d.log, d.server.EndStreams)
 	})
 	if d.admin != nil {
 		all.Go(func() {

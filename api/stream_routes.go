@@ -1,0 +1,251 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"interlock/agent"
+	"interlock/api/access"
+	"interlock/signals"
+	"interlock/store"
+)
+
+// LiveDelta is a piece of a model's answer while it is being received: an event of a
+// stream without an id. The answer itself follows as an event of the journal.
+type LiveDelta struct {
+	Turn    int    `json:"turn"`
+	Attempt int    `json:"attempt" doc:"where it rises, what came before counts for nothing"`
+	N       int    `json:"n" doc:"counts the pieces of an attempt from 1; a gap tells that some were lost"`
+	Text    string `json:"text"`
+}
+
+// GateChange says that something has become of a gate; the gate itself is asked for
+// by its own path.
+type GateChange struct {
+	Type    agent.EventType  `json:"type"`
+	Address string           `json:"address"`
+	Agent   string           `json:"agent"`
+	Key     string           `json:"key"`
+	Gate    string           `json:"gate"`
+	Status  agent.GateStatus `json:"status"`
+	Roles   []string         `json:"roles,omitempty"`
+	Seq     int64            `json:"seq" doc:"of the run's event"`
+}
+
+// LastEvent is what a client that comes again sends by itself.
+type LastEvent struct {
+	Last string `header:"Last-Event-ID" maxLength:"100" doc:"the id of the last event that was received; it goes on behind it"`
+}
+
+type streamInput struct {
+	RunPath
+	LastEvent
+	After int64 `query:"after" minimum:"0" doc:"where there is no Last-Event-ID: the seq of the last event that is known"`
+}
+
+type gateStreamInput struct {
+	LastEvent
+	Role  string `query:"role" maxLength:"200" doc:"only gates that this role may decide"`
+	Agent string `query:"agent" maxLength:"64"`
+}
+
+func (s *Server) streamRoutes() {
+	handle(s, Route{Method: http.MethodGet, Path: "/v1/runs/{agent}/{key}/stream", ID: "stream-events", Tag: "journal", Act: access.RunEvents, Stream: true,
+		Summary: "Follow a run's journal as server-sent events: one for each event, its seq as id; delta: a piece of an answer on its way; end: the run has ended"}, s.streamEvents)
+	handle(s, Route{Method: http.MethodGet, Path: "/v1/gates/stream", ID: "stream-gates", Tag: "gates", Act: access.GateList, Stream: true,
+		Summary: "Follow the tenant's gates as server-sent events. The first, ready, names the place from which nothing is missed: list the gates after it"}, s.streamGates)
+}
+
+func (s *Server) streamEvents(ctx context.Context, c *call, in *streamInput) (*huma.StreamResponse, error) {
+	address, err := s.run(ctx, c, in.Agent, in.Key, access.On{})
+	if err != nil {
+		return nil, err
+	}
+	after := in.After
+	if in.Last != "" {
+		if after, err = strconv.ParseInt(in.Last, 10, 64); err != nil || after < 0 {
+			return nil, agent.Errorf(agent.CodeInvalid, "Last-Event-ID %q is none of this stream's: it is the seq of an event", in.Last)
+		}
+	}
+	var answered atomic.Int64 // the turn
+	from := func(ctx context.Context) source {
+		return s.eventsOf(ctx, chainOf(c.caller.Tenant, address), after, &answered)
+	}
+	return s.stream(ctx, c, from, func(ctx context.Context) <-chan frame {
+		return s.deltasOf(ctx, c.caller.Tenant, address, &answered)
+	})
+}
+
+// eventsOf is a run's journal, masked, and its end.
+func (s *Server) eventsOf(ctx context.Context, run store.Chain, after int64, answered *atomic.Int64) source {
+	return func(yield func(frame, error) bool) {
+		var sensitive []string
+		known := false
+		for e, err := range s.runs.Watch(ctx, run.Address, after) {
+			if err == nil && !known {
+				sensitive, err = s.sensitive(ctx, run, e)
+				known = true
+			}
+			if err != nil {
+				if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
+					yield(frame{}, err)
+				}
+				return
+			}
+			if e.Type == agent.EventProposal || e.Type == agent.EventTurnCut {
+				answered.Store(int64(e.Turn))
+			}
+			if !yield(frame{id: strconv.FormatInt(e.Seq, 10), data: e.Masked(sensitive)}, nil) {
+				return
+			}
+		}
+		yield(frame{event: "end", data: struct{}{}}, nil)
+	}
+}
+
+// sensitive are the fields that are masked: the run's first event names them.
+func (s *Server) sensitive(ctx context.Context, run store.Chain, e agent.Event) ([]string, error) {
+	first := []agent.Event{e}
+	if e.Seq != 1 {
+		var err error
+		if first, err = s.reads.Events(ctx, run, 1, 1); err != nil {
+			return nil, err
+		}
+	}
+	r, err := agent.Reduce(first)
+	if err != nil {
+		return nil, err
+	}
+	return r.Sensitive, nil
+}
+
+// deltasOf are the pieces of a run's answers, but for those of an answer that has
+// been shown whole.
+func (s *Server) deltasOf(ctx context.Context, tenant, address string, answered *atomic.Int64) <-chan frame {
+	heard := s.reads.Hear(ctx, store.Scope{Tenant: tenant, Address: address})
+	out := make(chan frame)
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case d := <-heard:
+				stale := func() bool { return int64(d.Turn) <= answered.Load() }
+				select {
+				case out <- frame{event: "delta", data: LiveDelta{d.Turn, d.Attempt, d.N, d.Text}, stale: stale}:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}
+	}()
+	return out
+}
+
+// gateEvents are what an inbox follows.
+var gateEvents = []agent.EventType{agent.EventGateOpened, agent.EventGateEscalated, agent.EventGateCounted, agent.EventGateClosed}
+
+func (s *Server) streamGates(ctx context.Context, c *call, in *gateStreamInput) (*huma.StreamResponse, error) {
+	place, err := in.Last, error(nil)
+	if place == "" {
+		place, err = s.reads.FeedEnd(ctx)
+	} else { // one that is none is told now, and not in the stream
+		_, _, err = s.reads.Appended(ctx, store.FeedFilter{Tenant: c.caller.Tenant, After: place, Types: gateEvents, Limit: 1})
+	}
+	if err != nil {
+		return nil, err
+	}
+	from := func(ctx context.Context) source { return s.gatesOf(ctx, c.caller.Tenant, *in, place) }
+	return s.stream(ctx, c, from, func(context.Context) <-chan frame { return nil })
+}
+
+// gatesOf are the changes of a tenant's gates behind a place.
+func (s *Server) gatesOf(ctx context.Context, tenant string, in gateStreamInput, place string) source {
+	return func(yield func(frame, error) bool) {
+		wake := s.reads.Follow(ctx, store.Scope{Tenant: tenant})
+		if !yield(frame{id: place, event: "ready", data: struct{}{}}, nil) {
+			return
+		}
+		for {
+			found, next, err := s.reads.Appended(ctx, store.FeedFilter{Tenant: tenant, After: place, Types: gateEvents})
+			for _, a := range found {
+				var change *GateChange
+				if change, err = s.gateChange(ctx, a, in); err != nil {
+					break
+				}
+				if change != nil && !yield(frame{id: a.Place, data: change}, nil) {
+					return
+				}
+			}
+			if err != nil {
+				if ctx.Err() == nil {
+					yield(frame{}, err)
+				}
+				return
+			}
+			place = next
+			if len(found) > 0 {
+				continue // there may be more
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-wake:
+			}
+		}
+	}
+}
+
+// gateChange is what an inbox is told of an event; nil where it is none of it.
+func (s *Server) gateChange(ctx context.Context, a store.Appended, in gateStreamInput) (*GateChange, error) {
+	_, name, key, _ := signals.SplitAddress(a.Address)
+	if a.Superseded || in.Agent != "" && in.Agent != name {
+		return nil, nil
+	}
+	var d struct { // of whichever of the events it is
+		Gate   json.RawMessage
+		Status agent.GateStatus
+		Roles  []string
+	}
+	if err := json.Unmarshal(a.Event.Data, &d); err != nil {
+		return nil, err
+	}
+	out := &GateChange{Type: a.Event.Type, Address: a.Address, Agent: name, Key: key, Status: agent.GateOpen, Roles: d.Roles, Seq: a.Event.Seq}
+	if d.Status != "" {
+		out.Status = d.Status
+	}
+	var opened agent.Gate
+	if a.Event.Type == agent.EventGateOpened {
+		if err := json.Unmarshal(d.Gate, &opened); err != nil {
+			return nil, err
+		}
+		out.Gate, out.Roles = opened.ID, opened.Roles
+	} else if err := json.Unmarshal(d.Gate, &out.Gate); err != nil {
+		return nil, err
+	}
+	if in.Role == "" || slices.Contains(out.Roles, in.Role) {
+		return out, nil
+	}
+	if a.Event.Type == agent.EventGateOpened {
+		return nil, nil
+	}
+	may, err := s.mayDecide(ctx, a, out.Gate, in.Role)
+	if err != nil || !may {
+		return nil, err
+	}
+	return out, nil
+}
+
+// mayDecide reports whether a role may decide a gate: what tells of its change does
+// not name them.
+func (s *Server) mayDecide(ctx context.Context, a store.Appended, gate, role string) (bool, error) {
+	rows, err := s.reads.GateRows(ctx, a.Tenant, store.GateFilter{Address: a.Address, Role: role, Limit: 500})
+	return slices.ContainsFunc(rows, func(r store.GateRow) bool { return r.FirstRunID == a.FirstRunID && r.Gate.ID == gate }), err
+}
