@@ -117,6 +117,18 @@ type API struct {
 	Access         string `mapstructure:"access" doc:"file of access tokens: interlock access new" want:"the path of a file, or nothing"`
 	SessionKeyFile string `mapstructure:"session_key_file" doc:"file of 32 random bytes that sessions of browsers are signed with; without it they end with the process" want:"the path of a file that only its owner can read, or nothing"`
 	Rate           int    `mapstructure:"rate" doc:"requests a second that each subject may send" want:"a whole number from 1 to 100000"`
+	OIDC           OIDC   `mapstructure:"oidc"`
+}
+
+// OIDC says whose bearer tokens the HTTP API believes beside its own access tokens.
+// The claims are named by their paths, as realm_access.roles.
+type OIDC struct {
+	Issuer       string `mapstructure:"issuer" doc:"OpenID Connect provider whose bearer tokens are believed, as they name it" want:"a URL such as https://login.example.com (http only on this machine), or nothing"`
+	Audience     string `mapstructure:"audience" doc:"whom those tokens must be for" want:"a name without spaces; needed with api.oidc.issuer"`
+	SubjectClaim string `mapstructure:"subject_claim" doc:"claim that names the person" want:"a claim without spaces, such as sub or email"`
+	TenantClaim  string `mapstructure:"tenant_claim" doc:"claim that names the tenant" want:"a claim without spaces, such as tenant"`
+	MayClaim     string `mapstructure:"may_claim" doc:"claim of what they may do: starter, user, reviewer, operator" want:"a claim without spaces, such as interlock_may"`
+	RolesClaim   string `mapstructure:"roles_claim" doc:"claim of the roles that decide gates" want:"a claim without spaces, such as interlock_roles"`
 }
 
 // Temporal names where the connection is described; see [TemporalOptions].
@@ -136,6 +148,7 @@ func Default() Config {
 		ShutdownTimeout: 25 * time.Second, // below the 30 s that Kubernetes grants
 		Worker:          Worker{MaxActivities: 0, CacheSize: -1},
 		Tokens:          Tokens{Audience: "interlock"},
-		API:             API{Listen: "127.0.0.1:8088", AdminListen: "127.0.0.1:8089", Rate: 20},
+		API: API{Listen: "127.0.0.1:8088", AdminListen: "127.0.0.1:8089", Rate: 20,
+			OIDC: OIDC{SubjectClaim: "sub", TenantClaim: "tenant", MayClaim: "interlock_may", RolesClaim: "interlock_roles"}},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"interlock/api/access"
 	"interlock/signals"
 	"interlock/token"
 )
@@ -61,6 +62,14 @@ func (c Config) problems() []Problem {
 	check("api.admin_listen", isAddress(c.API.AdminListen) && (c.API.AdminListen != c.API.Listen || strings.HasSuffix(c.API.Listen, ":0")))
 	check("api.access", c.API.Access == "" || isPath(c.API.Access))
 	check("api.session_key_file", c.API.SessionKeyFile == "" || isPath(c.API.SessionKeyFile))
+	o := c.API.OIDC
+	issuer := o.Issuer == "" || access.Provider{Issuer: o.Issuer, Audience: "any"}.Check() == nil
+	check("api.oidc.issuer", issuer)
+	check("api.oidc.audience", isWord(o.Audience) && (o.Audience != "" || o.Issuer == "" || !issuer))
+	check("api.oidc.subject_claim", o.SubjectClaim != "" && isWord(o.SubjectClaim))
+	check("api.oidc.tenant_claim", o.TenantClaim != "" && isWord(o.TenantClaim))
+	check("api.oidc.may_claim", o.MayClaim != "" && isWord(o.MayClaim))
+	check("api.oidc.roles_claim", o.RolesClaim != "" && isWord(o.RolesClaim))
 	check("api.rate", c.API.Rate >= 1 && c.API.Rate <= 100_000)
 	check("temporal.profile", strings.TrimSpace(c.Temporal.Profile) == c.Temporal.Profile)
 	return found

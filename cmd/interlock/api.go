@@ -30,15 +30,16 @@ func (a *app) serveCommand() *cobra.Command {
 request, lets those under way end within shutdown_timeout, and exits with 0. A second
 signal ends it at once. It keeps nothing: run as many as you like.
 
-The store must be there (` + "`interlock migrate`" + `), and so must the file of access tokens
-(` + "`interlock access new`" + `): without it nobody could be told from anybody, so it does not
-begin. Temporal may be away: /readyz says so. What it sends to runs is signed where
+The store must be there (` + "`interlock migrate`" + `), and so must a file of access tokens
+(` + "`interlock access new`" + `), or an OpenID Connect provider (api.oidc.issuer): without
+either nobody could be told from anybody, so it does not begin. Temporal may be away: /readyz says so. What it sends to runs is signed where
 tokens.sign_with is set.
 
 It speaks plain HTTP: before anything but this machine put a proxy that speaks TLS.`,
 		Example: `  interlock serve --api-access /etc/interlock/access.yaml --api-listen 0.0.0.0:8088`,
 	}
 	a.configured(cmd.Flags(), slices.Concat([]string{"task_queue", "shutdown_timeout", "api.listen", "api.admin_listen", "api.access", "api.session_key_file", "api.rate",
+		"api.oidc.issuer", "api.oidc.audience", "api.oidc.subject_claim", "api.oidc.tenant_claim", "api.oidc.may_claim", "api.oidc.roles_claim",
 		"tokens.issuer", "tokens.audience", "tokens.sign_with"}, storeKeys, temporalKeys, logKeys)...)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := a.settings(cmd, "info")
@@ -54,7 +55,7 @@ It speaks plain HTTP: before anything but this machine put a proxy that speaks T
 func (a *app) serveAPI(ctx context.Context, cfg config.Config) (err error) {
 	log := cfg.Log.Logger(a.err)
 	d := &door{log: log, grace: cfg.ShutdownTimeout}
-	if d.tokens, err = openAccess(cfg.API, log); err != nil {
+	if err = d.admits(cfg.API, log); err != nil {
 		return err
 	}
 	if cfg.API.SessionKeyFile != "" { // a wrong one is told now, and not with the first session
@@ -103,6 +104,27 @@ func openAccess(c config.API, log *slog.Logger) (*access.Tokens, error) {
 	return tokens, nil
 }
 
+// admits opens what callers are recognised by: access tokens of a file, bearer tokens
+// of a provider, or both.
+func (d *door) admits(c config.API, log *slog.Logger) (err error) {
+	d.checks = map[string]func(context.Context) error{}
+	if c.Access != "" || c.OIDC.Issuer == "" {
+		if d.tokens, err = openAccess(c, log); err != nil {
+			return err
+		}
+		d.auth, d.checks["access"] = d.tokens, d.tokens.Check
+	}
+	if o := c.OIDC; o.Issuer != "" {
+		provider, err := access.NewOIDC(access.Provider{Issuer: o.Issuer, Audience: o.Audience, Subject: o.SubjectClaim, Tenant: o.TenantClaim,
+			May: o.MayClaim, Roles: o.RolesClaim}, log)
+		if err != nil {
+			return usageError{err}
+		}
+		d.auth = access.Either{Static: d.auth, OIDC: provider}
+	}
+	return nil
+}
+
 // signerOf signs what is sent to runs, where there is a key.
 func signerOf(cfg config.Config) ([]starter.Option, error) {
 	if cfg.Tokens.SignWith == "" {
@@ -119,7 +141,9 @@ func signerOf(cfg config.Config) ([]starter.Option, error) {
 type door struct {
 	log           *slog.Logger
 	grace         time.Duration
-	tokens        *access.Tokens
+	tokens        *access.Tokens // nil: none of a file are believed
+	auth          access.Authenticator
+	checks        map[string]func(context.Context) error
 	server        *api.Server
 	public, admin net.Listener
 	closing       context.Context // ended: it is about to stop
@@ -128,21 +152,19 @@ type door struct {
 // open makes the server and listens; nobody is answered yet.
 func (d *door) open(ctx context.Context, cfg config.Config, runs api.Runs, st store.Store, c client.Client) (err error) {
 	d.closing = ctx
-	d.server, err = api.New(api.Config{Runs: runs, Reads: st, Auth: d.tokens, Log: d.log, Limits: api.Limits{Rate: float64(cfg.API.Rate)},
-		Checks: map[string]func(context.Context) error{
-			"access": d.tokens.Check,
-			"store":  func(ctx context.Context) error { _, err := st.AllDeployed(ctx); return err },
-			"temporal": func(ctx context.Context) error {
-				_, err := c.CheckHealth(ctx, &client.CheckHealthRequest{})
-				return err
-			},
-			"staying": func(context.Context) error {
-				if d.closing.Err() != nil {
-					return errors.New("it is stopping")
-				}
-				return nil
-			},
-		}})
+	d.checks["store"] = func(ctx context.Context) error { _, err := st.AllDeployed(ctx); return err }
+	d.checks["temporal"] = func(ctx context.Context) error {
+		_, err := c.CheckHealth(ctx, &client.CheckHealthRequest{})
+		return err
+	}
+	d.checks["staying"] = func(context.Context) error {
+		if d.closing.Err() != nil {
+			return errors.New("it is stopping")
+		}
+		return nil
+	}
+	d.server, err = api.New(api.Config{Runs: runs, Reads: st, Auth: d.auth, Log: d.log, Limits: api.Limits{Rate: float64(cfg.API.Rate)},
+		Checks: d.checks})
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (s *stage) openAPI(ctx context.Context) (*door, []devPerson, error) {
 		return nil, nil, err
 	}
 	d := &door{log: s.log, grace: s.settings.ShutdownTimeout}
-	if d.tokens, err = openAccess(s.settings.API, s.log); err != nil {
+	if err = d.admits(s.settings.API, s.log); err != nil {
 		return nil, nil, err
 	}
 	runs := starter.New(s.client, starter.WithReader(s.store), starter.WithTaskQueue(s.settings.TaskQueue))

@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/rsa"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 	"github.com/stretchr/testify/require"
 
 	"interlock/agent"
@@ -201,6 +207,40 @@ func TestServe(t *testing.T) {
 	second := start(t, "serve", "--api-access", file, "--api-listen", public, "--api-admin-listen", "127.0.0.1:0", "--store-path", w.settings.Store.Path)
 	require.Error(t, second.Wait())
 	require.Contains(t, second.err.String(), "choose another by --api-listen")
+	require.Equal(t, exitOK, p.end(t, syscall.SIGTERM), &p.err)
+}
+
+// Bearer tokens of a provider let people in, with or without access tokens.
+func TestServe_OIDC(t *testing.T) {
+	w := newWorld(t)
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	require.NoError(t, err)
+	provider := &oidctest.Server{PublicKeys: []oidctest.PublicKey{{PublicKey: key.Public(), KeyID: "k", Algorithm: oidc.RS256}}}
+	server := httptest.NewServer(provider)
+	defer server.Close()
+	provider.SetIssuer(server.URL)
+	bearer := func(audience string) string {
+		return oidctest.SignIDToken(key, "k", oidc.RS256, fmt.Sprintf(`{"iss":%q,"aud":%q,"sub":"olga","exp":%d,"org":"acme","interlock_may":["operator"]}`,
+			server.URL, audience, time.Now().Add(time.Hour).Unix()))
+	}
+	public := "127.0.0.1:" + freePort(t)
+	t.Setenv("TEMPORAL_ADDRESS", w.temporal.Address())
+	p := start(t, "serve", "--api-oidc-issuer", server.URL, "--api-oidc-audience", "interlock", "--api-oidc-tenant-claim", "org",
+		"--api-listen", public, "--api-admin-listen", "127.0.0.1:0", "--store-path", w.settings.Store.Path)
+	runs := "http://" + public + "/v1/runs"
+	require.Eventually(t, func() bool {
+		res, err := http.Get(runs)
+		if err == nil {
+			_ = res.Body.Close()
+		}
+		return err == nil
+	}, wait, tick, &p.err)
+	status, body := askAs(t, bearer("interlock"), http.MethodGet, runs, "")
+	require.Equal(t, http.StatusOK, status, body)
+	for _, wrong := range []string{bearer("other"), "ilk_none", "x"} {
+		status, _ = askAs(t, wrong, http.MethodGet, runs, "")
+		require.Equal(t, http.StatusUnauthorized, status)
+	}
 	require.Equal(t, exitOK, p.end(t, syscall.SIGTERM), &p.err)
 }
 
