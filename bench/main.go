@@ -22,6 +22,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"interlock/localtemporal"
 )
@@ -32,6 +33,9 @@ func main() {
 	main := func() error { return run(ctx, os.Args[1:], os.Stdout, os.Stderr) }
 	if job := os.Getenv(waitingVariable); job != "" {
 		main = func() error { return waits(ctx, job, os.Stdout) }
+	}
+	if database := os.Getenv(loadVariable); database != "" {
+		main = func() error { return serveLoad(ctx, database, os.Stdin, os.Stdout) }
 	}
 	if err := main(); err != nil {
 		if !errors.Is(err, flag.ErrHelp) {
@@ -47,6 +51,7 @@ type options struct {
 	rounds  int
 	effects int
 	waiting int
+	load    loadJob
 	quick   bool
 	profile string
 }
@@ -58,6 +63,9 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	f.IntVar(&o.rounds, "rounds", 5, "rounds for each number of turns; each runs every variant once")
 	f.IntVar(&o.effects, "effects", 300, "effects that are claimed and settled in each database (0: none)")
 	f.IntVar(&o.waiting, "waiting", 2000, "runs that wait at gates on one worker (0: none)")
+	o.load = loadJob{Runs: 200, Active: 20, Reads: 190, Acts: 10}
+	f.IntVar(&o.load.Readers, "streams", 500, "streams that follow runs and the inbox while the HTTP API is under load")
+	f.DurationVar(&o.load.For, "load", time.Minute, "how long the HTTP API is under load (0: not at all)")
 	f.BoolVar(&o.quick, "quick", true, "measure the quick tool too (-quick=false: not)")
 	f.StringVar(&o.profile, "profile", "", "write a CPU profile of one more run, of the most turns, to this file")
 	if err := f.Parse(args); err != nil {
@@ -76,8 +84,8 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	if o.rounds < 1 {
 		return o, errors.New("-rounds must be at least 1")
 	}
-	if o.effects < 0 || o.waiting < 0 {
-		return o, errors.New("-effects and -waiting must not be negative")
+	if o.effects < 0 || o.waiting < 0 || o.load.Readers < 0 || o.load.For < 0 {
+		return o, errors.New("-effects, -waiting, -streams and -load must not be negative")
 	}
 	return o, nil
 }
@@ -113,6 +121,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if r.Waiting, err = measureWaiting(ctx, dir, o.waiting, stderr); err != nil {
+		return err
+	}
+	if r.Load, err = measureLoad(ctx, dir, o.load, stderr); err != nil {
 		return err
 	}
 	if o.profile != "" {

@@ -23,13 +23,20 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if database := os.Getenv(loadVariable); database != "" {
+		if err := serveLoad(context.Background(), database, os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 
 // Nothing here looks at times: a busy machine must not fail a build.
 func TestRun_Shape(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), []string{"-turns", "2,4", "-rounds", "1", "-effects", "5", "-waiting", "6"}, &out, io.Discard))
+	require.NoError(t, run(t.Context(), []string{"-turns", "2,4", "-rounds", "1", "-effects", "5", "-waiting", "6", "-streams", "30", "-load", "3s"}, &out, io.Discard))
 	d := json.NewDecoder(&out)
 	d.DisallowUnknownFields()
 	var r report
@@ -76,6 +83,13 @@ func TestRun_Shape(t *testing.T) {
 		require.Positive(t, w.Median)
 		require.LessOrEqual(t, w.Median, w.P99)
 	}
+	require.Len(t, r.Load, 1)
+	load := r.Load[0]
+	require.Equal(t, []int{30, 0, 0, 0}, []int{load.Readers, load.Failed, load.Lost, load.Repeated}, load.Why)
+	require.Positive(t, load.Reads)
+	require.Positive(t, load.Acts)
+	require.Positive(t, load.Events)
+	require.Positive(t, load.Idle)
 	require.NotEmpty(t, r.Limits)
 	for _, l := range r.Limits {
 		require.NotNil(t, l.Holds, l.Limit)

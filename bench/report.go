@@ -18,6 +18,7 @@ type report struct {
 	Limits   []limit       `json:"limits"`
 	Effects  []effectCost  `json:"effects"` // by database
 	Waiting  []waitingCost `json:"waiting"` // by size of the cache
+	Load     []loadCost    `json:"load"`    // of the HTTP API; none where it was not measured
 }
 
 // effectCost is what an effect's protocol costs, in microseconds: a loop of one

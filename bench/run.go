@@ -50,7 +50,7 @@ func newWorld(ctx context.Context, database string) (w *world, err error) {
 	}()
 	server, err := localtemporal.Start(ctx, localtemporal.Options{})
 	if err != nil {
-		return nil, err
+		return w, err
 	}
 	w.close = append(w.close, func() { _ = server.Stop() })
 	quiet := slog.New(slog.DiscardHandler)
