@@ -87,6 +87,14 @@ func (l *load) run(ctx context.Context) (loadCost, error) {
 			return l.cost, fmt.Errorf("a run cannot be started: %s", l.why)
 		}
 	}
+	for i := range l.job.Runs { // which must be recorded: what is read is there then
+		for n := int64(0); n < 3; time.Sleep(time.Millisecond) {
+			var err error
+			if n, _, err = l.journal(ctx, i); err != nil {
+				return l.cost, err
+			}
+		}
+	}
 	for i := range l.job.Active {
 		l.gates[fmt.Sprint("k", i)] = make(chan agent.Gate, 1000)
 	}
