@@ -37,6 +37,10 @@ func (m *Machine) once() {
 		m.judgeKept()
 		return
 	}
+	if r.Owed == 0 && m.pendingOver() {
+		m.judgePending()
+		return
+	}
 	if m.settleCut() || m.undoNext() || r.busy() || m.held {
 		return
 	}

@@ -66,6 +66,7 @@ var appliers = map[EventType]func(*Run, Event){
 	EventVerdict:          on(applyVerdict),
 	EventGateCounted:      on(applyGateCounted),
 	EventGateEscalated:    on(applyGateEscalated),
+	EventGatePending:      on(applyGatePending),
 	EventRulingDrafted:    on(func(r *Run, e Event, d RulingDraftedData) { r.rule(e, d.Ruling) }),
 	EventRulingConfirmed:  on(applyRulingConfirmed),
 	EventRulingLifted:     on(applyRulingLifted),
@@ -359,8 +360,11 @@ func applyPhase(r *Run, e Event, d PhaseEnteredData) {
 func applyVerdict(r *Run, e Event, d VerdictData) {
 	id := d.Verdict.ID
 	r.Kept = slices.DeleteFunc(r.Kept, func(v Verdict) bool { return v.ID == id })
-	if d.Judgement == "kept" {
+	switch d.Judgement {
+	case "kept":
 		r.Kept = append(r.Kept, d.Verdict)
+	case "pending":
+		r.Pending = append(r.Pending, d.Verdict)
 	}
 	if !slices.ContainsFunc(r.Handled, func(h Handled) bool { return h.ID == id }) {
 		r.handled(id, d.Body, e.Seq)

@@ -163,7 +163,8 @@ func applyGateClosed(r *Run, e Event, d GateClosedData) {
 		return
 	}
 	g.Status, g.Reason, g.By, g.Verified, g.ClosedAt = d.Status, d.Reason, d.By, d.Verified, &e.At
-	g.Verdict = string(d.Verdict)
+	g.Verdict, g.Pending = string(d.Verdict), nil
+	r.dropPending(g.ID)
 }
 
 func applyTrimmed(r *Run, _ Event, d TrimmedData) {

@@ -121,6 +121,9 @@ func (c *checker) gate(where string, g *gateDef) {
 	if g.quorum < 0 || g.quorum > maxQuorum {
 		c.report(where, "gate has a quorum of %d; at most %d persons can be asked for", g.quorum, maxQuorum)
 	}
+	if g.takeBack < 0 || g.takeBack > maxTakeBack {
+		c.report(where, "a verdict can be taken back for %s; from 0 to %s are allowed", g.takeBack, maxTakeBack)
+	}
 	c.escalate(where, g)
 }
 

@@ -189,6 +189,10 @@ func (m *Machine) cancelling() {
 			m.judgeKept()
 			return
 		}
+		if m.pendingOver() {
+			m.judgePending()
+			return
+		}
 		if !r.inFlight() && m.askUndo(r.Cancel.Principal, "the run is being cancelled") || m.undoNext() || r.undoing() != nil {
 			return
 		}

@@ -52,6 +52,7 @@ func (m *Machine) newGate(id string, c commitment, policy string) Gate {
 		at := m.at.Add(c.gate.expires)
 		g.ExpiresAt = &at
 	}
+	g.TakeBack = c.gate.takeBack
 	if e := c.gate.escalate; e.After > 0 {
 		g.Escalation = &Escalation{At: m.at.Add(e.After), Roles: e.Roles}
 	}
@@ -204,7 +205,7 @@ func (m *Machine) unapproved(in StepUnapproved) {
 // in time is judged first.
 func (m *Machine) expireGates() {
 	for _, g := range slices.Clone(m.run.Gates) {
-		if g.Status != GateOpen || g.ExpiresAt == nil || m.at.Before(*g.ExpiresAt) {
+		if g.Status != GateOpen || g.Pending != nil || g.ExpiresAt == nil || m.at.Before(*g.ExpiresAt) {
 			continue
 		}
 		if slices.ContainsFunc(m.run.Kept, func(v Verdict) bool { return v.Gate == g.ID && v.At.Before(*g.ExpiresAt) }) {

@@ -18,6 +18,9 @@ func (m *Machine) verdict(v Verdict) Receipt {
 		return refused(ErrorCode(err), "%v", err)
 	}
 	v.At, v.Reason = m.at, clean(v.Reason)
+	if v.Verdict == TakeBack {
+		return m.takeBack(v, body)
+	}
 	m.expireGates()
 	m.escalateGates()
 	if code, why := m.voids(v); why != "" {
@@ -27,11 +30,14 @@ func (m *Machine) verdict(v Verdict) Receipt {
 	if err != nil {
 		return refused(ErrorCode(err), "%v", err)
 	}
-	if m.run.Owed == 0 && m.run.Status != RunPaused {
-		return m.take(v, body)
-	}
 	if full := m.keptFull(v); full != "" {
 		return refused(CodeUnavailable, "%s", full)
+	}
+	if r, put := m.putOff(v, body); put {
+		return r
+	}
+	if m.run.Owed == 0 && m.run.Status != RunPaused {
+		return m.take(v, body)
 	}
 	reason := "it arrived while the run had something unanswered, and is judged right after"
 	if m.run.Status == RunPaused {
@@ -50,11 +56,12 @@ const maxKept = 64
 // keptFull says why a verdict cannot be kept; "" where it can.
 func (m *Machine) keptFull(v Verdict) string {
 	size := len(v.Args) + len(v.Result)
-	for _, k := range m.run.Kept {
+	waiting := slices.Concat(m.run.Kept, m.run.Pending)
+	for _, k := range waiting {
 		size += len(k.Args) + len(k.Result)
 	}
-	if len(m.run.Kept) >= maxKept || size > m.run.Limits.State {
-		return fmt.Sprintf("%d verdicts wait to be judged already; send this again later", len(m.run.Kept))
+	if len(waiting) >= maxKept || size > m.run.Limits.State {
+		return fmt.Sprintf("%d verdicts wait to be judged already; send this again later", len(waiting))
 	}
 	return ""
 }
@@ -65,7 +72,7 @@ func CheckVerdict(v Verdict) error {
 	switch {
 	case v.Gate == "" || v.Digest == "" || len(v.Gate)+len(v.Digest) > idLimit || clean(v.Gate+v.Digest) != v.Gate+v.Digest:
 		return Errorf(CodeInvalid, "a verdict names its gate and the digest that the gate was shown with")
-	case !slices.Contains([]VerdictValue{Approve, Reject, Return, Edit, GiveAnswer, Happened, DidNotHappen}, v.Verdict):
+	case !slices.Contains([]VerdictValue{Approve, Reject, Return, Edit, TakeBack, GiveAnswer, Happened, DidNotHappen}, v.Verdict):
 		return Errorf(CodeInvalid, "verdict %q is none of %s, %s, %s and %s, nor, of a question, %s, nor, of a step in doubt, %s or %s: the gate stays open", v.Verdict,
 			Approve, Reject, Return, Edit, GiveAnswer, Happened, DidNotHappen)
 	case !v.resolves() && (len(v.Result) > 0 || v.Again):
@@ -104,14 +111,10 @@ func (m *Machine) voids(v Verdict) (Code, string) {
 	case g == nil:
 		return CodeNotFound, "there is no gate " + v.Gate
 	case g.Status != GateOpen:
-		why := "gate " + g.ID + " was closed as " + string(g.Status)
-		if g.By != nil {
-			why += " by " + g.By.Subject
-		}
-		if g.ClosedAt != nil {
-			why += " at " + stamp(*g.ClosedAt)
-		}
-		return CodeGateClosed, why
+		return closedGate(*g)
+	case g.Pending != nil:
+		p := g.Pending
+		return CodeGateClosed, fmt.Sprintf("gate %s was decided by %s at %s (%s), which takes effect at %s unless it is taken back", g.ID, p.By.Subject, stamp(p.At), p.Verdict, stamp(p.Until))
 	case wrongWord(*g, v) != "":
 		return CodeInvalid, wrongWord(*g, v)
 	case g.Digest != v.Digest:
@@ -126,6 +129,21 @@ func (m *Machine) voids(v Verdict) (Code, string) {
 		return CodeConflict, fmt.Sprintf("%s has approved gate %s already: it needs %d different persons", v.Principal.Subject, g.ID, g.needs())
 	}
 	return "", ""
+}
+
+// closedGate says of a gate that is not open how it was closed.
+func closedGate(g Gate) (Code, string) {
+	if g.Status == GateOpen {
+		return "", ""
+	}
+	why := "gate " + g.ID + " was closed as " + string(g.Status)
+	if g.By != nil {
+		why += " by " + g.By.Subject
+	}
+	if g.ClosedAt != nil {
+		why += " at " + stamp(*g.ClosedAt)
+	}
+	return CodeGateClosed, why
 }
 
 // wrongWord says which verdicts a gate takes, where it does not take this one.
@@ -274,17 +292,24 @@ func (m *Machine) moveOf(args JSON) *moveDef {
 // in order of arrival. What could be refused no more is void.
 func (m *Machine) judgeKept() {
 	for _, v := range slices.Clone(m.run.Kept) {
-		body := v.body()
-		code, why := m.voids(v)
-		if why == "" {
-			if _, err := m.checked(v); err != nil {
-				code, why = ErrorCode(err), clip(err.Error(), reasonLimit)
-			}
+		m.judgeLate(v)
+	}
+}
+
+// judgeLate judges a verdict some time after it arrived.
+func (m *Machine) judgeLate(v Verdict) {
+	body := v.body()
+	code, why := m.voids(v)
+	if why == "" {
+		if _, err := m.checked(v); err != nil {
+			code, why = ErrorCode(err), clip(err.Error(), reasonLimit)
 		}
-		if why != "" {
-			m.voided(v, body, code, why)
-			continue
-		}
+	}
+	if why != "" {
+		m.voided(v, body, code, why)
+		return
+	}
+	if _, put := m.putOff(v, body); !put {
 		m.take(v, body)
 	}
 }

@@ -72,6 +72,7 @@ type MoveGate[S any] struct {
 	Quorum   int
 	Distinct bool
 	Escalate Escalate
+	TakeBack time.Duration
 	When     func(Situation[S]) bool
 	Title    func(Situation[S]) string
 	Risk     func(Situation[S]) string

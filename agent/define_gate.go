@@ -13,12 +13,13 @@ type gateDef struct {
 	quorum       int
 	distinct     bool
 	escalate     Escalate
+	takeBack     time.Duration
 	when         func(situation, JSON) bool
 	title, risk  func(situation, JSON) string
 }
 
 func eraseGate[S any](g *GateSpec[S]) *gateDef {
-	d := &gateDef{policy: g.Policy, roles: g.Roles, reads: g.Reads, expires: g.Expires, quorum: g.Quorum, distinct: g.Distinct, escalate: g.Escalate}
+	d := &gateDef{policy: g.Policy, roles: g.Roles, reads: g.Reads, expires: g.Expires, quorum: g.Quorum, distinct: g.Distinct, escalate: g.Escalate, takeBack: g.TakeBack}
 	if g.When != nil {
 		d.when = func(u situation, args JSON) bool { return g.When(typed[S](u), args) }
 	}
@@ -32,7 +33,7 @@ func eraseGate[S any](g *GateSpec[S]) *gateDef {
 }
 
 func eraseMoveGate[S any](g *MoveGate[S]) *gateDef {
-	spec := &GateSpec[S]{Policy: g.Policy, Roles: g.Roles, Reads: g.Reads, Expires: g.Expires, Quorum: g.Quorum, Distinct: g.Distinct, Escalate: g.Escalate}
+	spec := &GateSpec[S]{Policy: g.Policy, Roles: g.Roles, Reads: g.Reads, Expires: g.Expires, Quorum: g.Quorum, Distinct: g.Distinct, Escalate: g.Escalate, TakeBack: g.TakeBack}
 	if g.When != nil {
 		spec.When = func(s Situation[S], _ JSON) bool { return g.When(s) }
 	}
@@ -47,6 +48,9 @@ func eraseMoveGate[S any](g *MoveGate[S]) *gateDef {
 
 // maxQuorum bounds the approvals of a gate: each is carried in every snapshot.
 const maxQuorum = 10
+
+// maxTakeBack bounds how long a verdict waits for its own person's second thought.
+const maxTakeBack = 15 * time.Minute
 
 // escalate checks when and to whom a gate is escalated.
 func (c *checker) escalate(where string, g *gateDef) {

@@ -129,15 +129,16 @@ func (d *Definition) print() string {
 		Expires      time.Duration
 		// Left out where they are not used, so that a definition without them keeps its
 		// fingerprint.
-		Quorum   int       `json:",omitempty"`
-		Distinct bool      `json:",omitempty"`
-		Escalate *Escalate `json:",omitempty"`
+		Quorum   int           `json:",omitempty"`
+		Distinct bool          `json:",omitempty"`
+		Escalate *Escalate     `json:",omitempty"`
+		TakeBack time.Duration `json:",omitempty"`
 	}
 	gateOf := func(g *gateDef) *gate {
 		if g == nil {
 			return nil
 		}
-		out := &gate{Roles: g.roles, Reads: g.reads, Expires: g.expires, Quorum: g.quorum, Distinct: g.distinct}
+		out := &gate{Roles: g.roles, Reads: g.reads, Expires: g.expires, Quorum: g.quorum, Distinct: g.distinct, TakeBack: g.takeBack}
 		if g.escalate.After > 0 {
 			out.Escalate = &g.escalate
 		}

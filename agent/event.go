@@ -32,6 +32,7 @@ const (
 	EventGateClosed       EventType = "gate_closed"
 	EventGateCounted      EventType = "gate_counted"   // an approval, where one is not enough or is the last
 	EventGateEscalated    EventType = "gate_escalated" // more roles may decide
+	EventGatePending      EventType = "gate_pending"   // a verdict can be taken back until it takes effect, or waits no more
 	EventVerdict          EventType = "verdict"        // as it arrived, with its judgement
 	EventRulingMade       EventType = "ruling_made"
 	EventRulingDrafted    EventType = "ruling_drafted" // by the model: it binds nothing

@@ -169,6 +169,12 @@ type GateEscalatedData struct {
 	Roles []string `json:"roles"` // that may decide too
 }
 
+// GatePendingData is the data of EventGatePending.
+type GatePendingData struct {
+	Gate    string          `json:"gate"`
+	Pending *PendingVerdict `json:"pending,omitempty"` // nil: it was taken back, or is judged now
+}
+
 // VerdictData is the data of EventVerdict.
 type VerdictData struct {
 	Verdict   Verdict `json:"verdict"`

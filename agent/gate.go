@@ -37,8 +37,10 @@ type Gate struct {
 	Distinct   bool            `json:"distinct,omitempty"`  // no asker may decide
 	Approvals  []Approval      `json:"approvals,omitempty"` // so far, where one is not enough
 	Escalation *Escalation     `json:"escalation,omitempty"`
-	Replaces   string          `json:"replaces,omitempty"` // the step in whose place its step stands
-	Schema     JSON            `json:"schema,omitempty"`   // of a question: the fields that an answer may set
+	TakeBack   time.Duration   `json:"take_back,omitempty"` // how long a verdict waits, and can be taken back; 0: it takes effect at once
+	Pending    *PendingVerdict `json:"pending,omitempty"`   // the verdict that waits
+	Replaces   string          `json:"replaces,omitempty"`  // the step in whose place its step stands
+	Schema     JSON            `json:"schema,omitempty"`    // of a question: the fields that an answer may set
 	Reads      []string        `json:"reads,omitempty"`
 	Shown      map[string]JSON `json:"shown,omitempty"`   // the Reads fields as shown
 	Rulings    []string        `json:"rulings,omitempty"` // earlier refusals of the same call
@@ -72,6 +74,16 @@ type Approval struct {
 	At       time.Time `json:"at"`
 }
 
+// PendingVerdict is a verdict that takes effect at Until, unless its person takes it back.
+type PendingVerdict struct {
+	Verdict  VerdictValue `json:"verdict"`
+	By       Principal    `json:"by"`
+	Verified bool         `json:"verified"`
+	Reason   string       `json:"reason,omitempty"`
+	At       time.Time    `json:"at"`
+	Until    time.Time    `json:"until"`
+}
+
 // Escalation is when more roles may decide a gate that is still open then. It
 // decides nothing by itself.
 type Escalation struct {
@@ -88,6 +100,8 @@ const (
 	Reject  VerdictValue = "reject" // and code remembers it
 	Return  VerdictValue = "return" // with a note: not run, and nothing is remembered
 	Edit    VerdictValue = "edit"   // other arguments
+	// TakeBack ends the person's own verdict, as long as it has not taken effect.
+	TakeBack VerdictValue = "take_back"
 	// Of a question, by the run's user.
 	GiveAnswer VerdictValue = "answer"
 	// Of a step in doubt, by an operator who has found out.

@@ -50,6 +50,7 @@ type bankPolicy struct {
 	when     func(refundArgs) bool
 	escalate agent.Escalate
 	expires  time.Duration
+	takeBack time.Duration
 }
 
 type bankState struct {
@@ -74,7 +75,7 @@ type inner struct {
 
 func bankAgent(p bankPolicy) *agent.Definition {
 	gate := tool.Gate[bankState, refundArgs]{Roles: p.roles, Quorum: p.quorum, Distinct: p.distinct, Policy: p.policy, Reads: []string{"order_id"},
-		Escalate: p.escalate, Expires: p.expires,
+		Escalate: p.escalate, Expires: p.expires, TakeBack: p.takeBack,
 		Risk: func(_ agent.Situation[bankState], a refundArgs) string {
 			if a.Amount.Minor > 1000 {
 				return "high"
@@ -94,7 +95,7 @@ func bankAgent(p bankPolicy) *agent.Definition {
 		Init: func(start) (bankState, error) { return bankState{}, nil },
 		Phases: []agent.Phase[bankState]{
 			{Name: "work", Tools: []agent.Tool[bankState]{pay, deep, look}, Moves: []agent.Move[bankState]{
-				{To: "end", Gate: &agent.MoveGate[bankState]{Roles: p.roles, Quorum: p.quorum, Distinct: p.distinct, Reads: []string{"note"}}}}},
+				{To: "end", Gate: &agent.MoveGate[bankState]{Roles: p.roles, Quorum: p.quorum, Distinct: p.distinct, TakeBack: p.takeBack, Reads: []string{"note"}}}}},
 			{Name: "end", Final: true, Say: func(agent.Situation[bankState]) string { return "Bye." }}}})
 }
 

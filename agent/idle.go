@@ -153,7 +153,10 @@ func (r *Run) Waits() (out []Waiting) {
 		case KindDoubt:
 			w.For = WaitsOperator
 		}
-		if w.Until != nil {
+		switch p := g.Pending; {
+		case p != nil:
+			w.Until, w.Then = &p.Until, fmt.Sprintf("the verdict of %s (%s) takes effect, unless it is taken back", p.By.Subject, p.Verdict)
+		case w.Until != nil:
 			w.Then = "it expires, and is not done"
 		}
 		out = append(out, w)

@@ -303,6 +303,13 @@ type OpenGate struct {
 	Lookup      *Task
 }
 
+// SetPending sets the time at which a verdict takes effect. It comes back as
+// GateTimerFired; where it fires for nothing, nothing follows.
+type SetPending struct {
+	Gate  string
+	Until time.Time
+}
+
 // Resolve settles an effect as a person found out, in the ledger.
 type Resolve struct {
 	Task    Task
@@ -330,6 +337,7 @@ func (CancelModel) command() {}
 func (RunStep) command()     {}
 func (CancelStep) command()  {}
 func (OpenGate) command()    {}
+func (SetPending) command()  {}
 func (CloseGate) command()   {}
 func (Resolve) command()     {}
 func (SetIdle) command()     {}

@@ -251,6 +251,11 @@ func (m *Machine) react(e Event) {
 		m.visible = true
 		d, _ := decodeData[GateOpenedData](e)
 		m.openGate(d.Gate.ID)
+	case EventGatePending:
+		m.visible = true
+		if d, _ := decodeData[GatePendingData](e); d.Pending != nil {
+			m.command(SetPending{Gate: d.Gate, Until: d.Pending.Until})
+		}
 	case EventGateClosed:
 		m.visible = true
 		m.command(CloseGate{Gate: e.Step})

@@ -110,9 +110,10 @@ type Run struct {
 	News     int64     `json:"news,omitempty"`    // event of the latest that somebody waits for: a reply, a gate opened, a pause, an end
 	Reply    *Reply    `json:"reply,omitempty"`   // the latest text to the user
 
-	Steps    []Step         `json:"steps,omitempty"` // open ones, and those of recent turns
-	Gates    []Gate         `json:"gates,omitempty"` // the same
-	Kept     []Verdict      `json:"kept,omitempty"`  // verdicts judged after the unanswered message
+	Steps    []Step         `json:"steps,omitempty"`   // open ones, and those of recent turns
+	Gates    []Gate         `json:"gates,omitempty"`   // the same
+	Kept     []Verdict      `json:"kept,omitempty"`    // verdicts judged after the unanswered message
+	Pending  []Verdict      `json:"pending,omitempty"` // verdicts that can be taken back still
 	Facts    []Fact         `json:"facts,omitempty"`
 	Rulings  []Ruling       `json:"rulings,omitempty"`
 	Ordinals map[string]int `json:"ordinals,omitempty"` // effect: calls before it that do not count

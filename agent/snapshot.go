@@ -1,5 +1,7 @@
 package agent
 
+import "slices"
+
 // Snapshot is all that a machine goes on from in the next Temporal run of a
 // chain: the run, and the events that the journal has not acknowledged. It is
 // JSON, and at most Limits.Snapshot and the events long.
@@ -51,6 +53,9 @@ func Restore(def *Definition, s Snapshot) (*Machine, error) {
 // reopen sets the timers of gates anew, since none outlives its Temporal run.
 func (m *Machine) reopen() {
 	for _, g := range m.run.Gates {
+		if g.Status == GateOpen && g.Pending != nil {
+			m.command(SetPending{Gate: g.ID, Until: g.Pending.Until})
+		}
 		if g.Status == GateOpen && (g.ExpiresAt != nil || g.escalatesAt() != nil) {
 			m.command(OpenGate{Gate: g.ID, ExpiresAt: g.ExpiresAt, EscalatesAt: g.escalatesAt()})
 		}
@@ -78,7 +83,7 @@ func (r *Run) size() int {
 			n += len(g.Shown[name]) + 20
 		}
 	}
-	for _, v := range r.Kept {
+	for _, v := range slices.Concat(r.Kept, r.Pending) {
 		n += 300 + len(v.Reason) + len(v.Args) + len(v.Result)
 	}
 	for _, f := range r.Facts {

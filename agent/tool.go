@@ -76,6 +76,9 @@ type GateSpec[S any] struct {
 	// whom the run serves, who started it, and whoever edited the arguments.
 	Distinct bool
 	Escalate Escalate
+	// TakeBack is how long a verdict waits before it takes effect: until then its
+	// person may take it back. 0: it takes effect at once. At most 15 minutes.
+	TakeBack time.Duration
 	// When says whether this call needs a decision. nil: always. It fails
 	// closed: a panic or arguments that it cannot read open the gate.
 	When func(s Situation[S], args JSON) bool

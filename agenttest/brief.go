@@ -31,6 +31,7 @@ var shown = map[agent.EventType][]string{
 	agent.EventVerdict:          {"verdict.verdict", "judgement", "reason"},
 	agent.EventGateCounted:      {"approvals"},
 	agent.EventGateEscalated:    {"roles"},
+	agent.EventGatePending:      {"pending"},
 	agent.EventRulingMade:       {"ruling.tool", "ruling.reason"},
 	agent.EventRulingDrafted:    {"ruling.id", "ruling.title", "ruling.reason"},
 	agent.EventRulingConfirmed:  {"ruling", "reason"},

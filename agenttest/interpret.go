@@ -91,11 +91,14 @@ func (r *Run) launch(c agent.Command) {
 		if c.EscalatesAt != nil {
 			r.timers[c.Gate+" escalation"] = *c.EscalatesAt
 		}
+	case agent.SetPending:
+		r.timers[c.Gate+" pending"] = c.Until
 	case agent.SetIdle:
 		r.timers[idleTimer] = c.At
 	case agent.CloseGate:
 		delete(r.timers, c.Gate)
 		delete(r.timers, c.Gate+" escalation")
+		delete(r.timers, c.Gate+" pending")
 	case agent.Record:
 		standing, _ := r.ride()
 		r.carried(standing)

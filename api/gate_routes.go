@@ -34,7 +34,7 @@ type GatePage struct {
 // VerdictBody is what a person decides about a gate as it was shown to them.
 type VerdictBody struct {
 	Digest  string      `json:"digest" minLength:"1" maxLength:"128" doc:"of the gate as it was shown: if that has changed, the verdict decides nothing"`
-	Verdict string      `json:"verdict" enum:"approve,reject,return,edit,answer,happened,did_not_happen"`
+	Verdict string      `json:"verdict" enum:"approve,reject,return,edit,take_back,answer,happened,did_not_happen"`
 	Reason  string      `json:"reason,omitempty" maxLength:"1000" doc:"needed but for approve and answer"`
 	Args    agent.JSON  `json:"args,omitempty" doc:"edit: the new arguments, whole"`
 	Answer  *AnswerBody `json:"answer,omitempty" doc:"answer: a yes or no, values of fields, or both"`

@@ -150,7 +150,7 @@ func (s *Server) deltasOf(ctx context.Context, tenant, address string, answered 
 }
 
 // gateEvents are what an inbox follows.
-var gateEvents = []agent.EventType{agent.EventGateOpened, agent.EventGateEscalated, agent.EventGateCounted, agent.EventGateClosed}
+var gateEvents = []agent.EventType{agent.EventGateOpened, agent.EventGateEscalated, agent.EventGateCounted, agent.EventGatePending, agent.EventGateClosed}
 
 func (s *Server) streamGates(ctx context.Context, c *call, in *gateStreamInput) (*huma.StreamResponse, error) {
 	place, err := in.Last, error(nil)

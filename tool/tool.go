@@ -63,6 +63,7 @@ type Gate[S, A any] struct {
 	Quorum   int
 	Distinct bool
 	Escalate agent.Escalate
+	TakeBack time.Duration
 	When     func(agent.Situation[S], A) bool
 	Title    func(agent.Situation[S], A) string
 	Risk     func(agent.Situation[S], A) string
@@ -122,7 +123,7 @@ func (t *Tool[S, A, R]) Doc(text string) *Tool[S, A, R] {
 // Gate lets a person decide before the tool runs.
 func (t *Tool[S, A, R]) Gate(g Gate[S, A]) *Tool[S, A, R] {
 	spec := &agent.GateSpec[S]{Policy: g.Policy, Roles: g.Roles, Reads: g.Reads, Expires: g.Expires,
-		Quorum: g.Quorum, Distinct: g.Distinct, Escalate: g.Escalate, Title: texts(g.Title), Risk: texts(g.Risk)}
+		Quorum: g.Quorum, Distinct: g.Distinct, Escalate: g.Escalate, TakeBack: g.TakeBack, Title: texts(g.Title), Risk: texts(g.Risk)}
 	if g.When != nil {
 		spec.When = func(s agent.Situation[S], args agent.JSON) bool {
 			a, err := decode[A](args)

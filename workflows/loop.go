@@ -147,6 +147,8 @@ func (l *loop) launch(ctx workflow.Context, c agent.Command) {
 		l.stop("step " + c.Step)
 	case agent.OpenGate:
 		l.startTimers(ctx, c)
+	case agent.SetPending:
+		l.setTimer(ctx, fmt.Sprintf("verdict on gate %s, %d", c.Gate, c.Until.UnixMicro()), c.Until, "the verdict on gate "+c.Gate+" takes effect", agent.GateTimerFired{Gate: c.Gate})
 	case agent.CloseGate:
 		l.stop("gate " + c.Gate)
 		l.stop("escalation " + c.Gate)

@@ -19,7 +19,7 @@ func (a *app) gateCommand() *cobra.Command {
 A verdict names what was shown by its digest. If that changed meanwhile, the
 gate is void and the verdict decides nothing.`,
 		a.gateListCommand(), a.gateShowCommand(), a.gateApproveCommand(), a.gateRejectCommand(),
-		a.gateReturnCommand(), a.gateEditCommand(), a.gateAnswerCommand(),
+		a.gateReturnCommand(), a.gateEditCommand(), a.gateTakeBackCommand(), a.gateAnswerCommand(),
 		a.gateHappenedCommand(), a.gateDidNotHappenCommand())
 	a.sessionFlags(cmd)
 	return cmd

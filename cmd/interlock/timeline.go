@@ -146,6 +146,13 @@ var descriptions = map[agent.EventType]func(agent.Event) (who, what string){
 		d := data[agent.GateCountedData](e)
 		return "code", fmt.Sprintf("gate %s has %d approvals", d.Gate, len(d.Approvals))
 	},
+	agent.EventGatePending: func(e agent.Event) (string, string) {
+		d := data[agent.GatePendingData](e)
+		if d.Pending == nil {
+			return "code", fmt.Sprintf("no verdict on gate %s waits any more", d.Gate)
+		}
+		return "code", fmt.Sprintf("the verdict on gate %s takes effect at %s, unless it is taken back", d.Gate, stamp(d.Pending.Until))
+	},
 	agent.EventGateEscalated: func(e agent.Event) (string, string) {
 		d := data[agent.GateEscalatedData](e)
 		return "code", fmt.Sprintf("escalated gate %s: role %s may decide too", d.Gate, strings.Join(d.Roles, " or "))

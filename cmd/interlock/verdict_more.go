@@ -22,6 +22,19 @@ nothing is remembered against it: the same call may be proposed again.`,
 	return a.deciding(cmd, v)
 }
 
+func (a *app) gateTakeBackCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "take-back ADDRESS GATE", Short: "Takes your own verdict back, while it has not taken effect", Args: cobra.ExactArgs(2),
+		Long: `Takes your own verdict back. That is possible where the gate's policy lets a verdict
+wait for a while, and until that is over: gate show says until when. The gate is open
+again then, as if nobody had decided.`,
+		Example: `  interlock gate take-back acme/refund/ticket-311 3.1 --as ann --role refunds`,
+	}
+	v := &signals.Verdict{Verdict: agent.TakeBack}
+	cmd.Flags().StringVar(&v.Reason, "reason", "", "`why`; it is recorded")
+	return a.deciding(cmd, v)
+}
+
 func (a *app) gateEditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "edit ADDRESS GATE --args JSON --reason WHY", Short: "Puts a call with other arguments in the place of the one that a gate shows", Args: cobra.ExactArgs(2),

@@ -35,7 +35,7 @@ WHERE tenant = $1 AND address = $2 AND first_run_id = $3`
 JOIN interlock.events e ON e.tenant = g.tenant AND e.address = g.address AND e.first_run_id = g.first_run_id AND e.seq = g.opened AND e.superseded_by = ''
 WHERE g.tenant = $1 AND g.address = $2 AND g.first_run_id = $3 AND (g.closed >= $4 OR g.closed IS NULL)`
 	selectCounted = `SELECT seq, type, data FROM interlock.events
-WHERE tenant = $1 AND address = $2 AND first_run_id = $3 AND superseded_by = '' AND seq < $4 AND type IN ('gate_counted', 'gate_escalated') ORDER BY seq`
+WHERE tenant = $1 AND address = $2 AND first_run_id = $3 AND superseded_by = '' AND seq < $4 AND type IN ('gate_counted', 'gate_escalated', 'gate_pending') ORDER BY seq`
 )
 
 func (j *journal) PutRun(_ context.Context, s rules.Start, e rules.End) error {

@@ -35,7 +35,7 @@ ON CONFLICT (tenant, address, first_run_id, gate) DO UPDATE SET opened = exclude
 JOIN events e ON e.tenant = g.tenant AND e.address = g.address AND e.first_run_id = g.first_run_id AND e.seq = g.opened AND e.superseded_by = ''
 WHERE g.tenant = ? AND g.address = ? AND g.first_run_id = ? AND (g.closed >= ? OR g.closed IS NULL)`
 	selectCounted = `SELECT seq, type, data FROM events
-WHERE tenant = ? AND address = ? AND first_run_id = ? AND superseded_by = '' AND seq < ? AND type IN ('gate_counted', 'gate_escalated') ORDER BY seq`
+WHERE tenant = ? AND address = ? AND first_run_id = ? AND superseded_by = '' AND seq < ? AND type IN ('gate_counted', 'gate_escalated', 'gate_pending') ORDER BY seq`
 )
 
 func (j *journal) PutRun(ctx context.Context, s rules.Start, e rules.End) error {

@@ -85,6 +85,32 @@ var projectionTests = []contract{
 		require.NoError(t, s.Append(ctx, r3.Ref, r3.Batch(2, 3)))
 		require.Equal(t, map[string]agent.GateStatus{"1.1": agent.GateOpen}, gateStatuses(t, s))
 	}},
+	{"a gate's row has the verdict that waits to take effect, also after a supersede", func(t *testing.T, s store.Store) {
+		ctx, h := context.Background(), NewHistory(t, "acme", "1", "r1").Open("1.1", "refunds")
+		pending := func(h *History, by string) {
+			h.Add(agent.EventGatePending, agent.GatePendingData{Gate: "1.1", Pending: &agent.PendingVerdict{Verdict: agent.Approve, By: agent.Principal{Subject: by}, At: Epoch, Until: Epoch.Add(time.Minute)}})
+		}
+		waits := func() string {
+			row := gateRows(t, s, "acme", store.GateFilter{})[0].Gate
+			if row.Pending == nil {
+				return string(row.Status)
+			}
+			return string(row.Status) + " " + row.Pending.By.Subject
+		}
+		pending(h, "ann")                                                 // 3
+		h.Add(agent.EventGatePending, agent.GatePendingData{Gate: "1.1"}) // 4
+		pending(h, "bob")                                                 // 5
+		h.CloseGate("1.1", agent.GateApproved)                            // 6
+		for last, want := range []string{3: "open ann", 4: "open", 5: "open bob", 6: "approved"} {
+			if want != "" {
+				require.NoError(t, s.Append(ctx, h.Ref, h.Batch(1, int64(last))))
+				require.Equal(t, want, waits())
+			}
+		}
+		r2 := h.Reset("r2", 3).Say(1, "otherwise")
+		require.NoError(t, s.Append(ctx, r2.Ref, r2.Batch(4, 4)))
+		require.Equal(t, "open ann", waits())
+	}},
 	{"a gate's row counts its approvals and has the roles of its escalation, also after a supersede", func(t *testing.T, s store.Store) {
 		ctx, h := context.Background(), NewHistory(t, "acme", "1", "r1").Open("1.1", "refunds").Open("1.2", "refunds")
 		approval := func(who ...string) (all []agent.Approval) {

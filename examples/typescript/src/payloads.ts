@@ -60,6 +60,14 @@ export interface Gate {
   id: string;
   kind: string;
   opened_at: string;
+  pending?: {
+    at: string;
+    by: Principal;
+    reason?: string;
+    until: string;
+    verdict: string;
+    verified: boolean;
+  } | null;
   policy?: string;
   quorum?: number;
   reads?: string[] | null;
@@ -72,6 +80,7 @@ export interface Gate {
   shown?: Record<string, unknown>;
   status: string;
   step?: string;
+  take_back?: number;
   title: string;
   tool: string;
   verdict?: string;

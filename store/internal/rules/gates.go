@@ -47,7 +47,7 @@ func ChangedGates(events []agent.Event) (ids []string) {
 			var d agent.GateOpenedData
 			_ = json.Unmarshal(e.Data, &d) // folding it says what is wrong
 			known[d.Gate.ID] = true
-		case agent.EventGateClosed, agent.EventGateCounted, agent.EventGateEscalated:
+		case agent.EventGateClosed, agent.EventGateCounted, agent.EventGateEscalated, agent.EventGatePending:
 			var d struct {
 				Gate string `json:"gate"`
 			}
@@ -86,6 +86,7 @@ func (f *folding) fold(e agent.Event) error {
 		}
 		g, at := *stands, e.At.UTC()
 		g.Closed, g.Status, g.Reason, g.Verdict, g.By, g.Verified, g.ClosedAt = e.Seq, d.Status, d.Reason, string(d.Verdict), d.By, d.Verified, &at
+		g.Pending = nil
 		f.change(g)
 	case agent.EventGateCounted:
 		var d agent.GateCountedData
@@ -95,6 +96,16 @@ func (f *folding) fold(e agent.Event) error {
 		if stands := f.rows[d.Gate]; stands != nil {
 			g := *stands
 			g.Approvals = d.Approvals
+			f.change(g)
+		}
+	case agent.EventGatePending:
+		var d agent.GatePendingData
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			return agent.Errorf(agent.CodeInvalid, "the verdict that event %d lets wait: %w", e.Seq, err)
+		}
+		if stands := f.rows[d.Gate]; stands != nil {
+			g := *stands
+			g.Pending = d.Pending
 			f.change(g)
 		}
 	case agent.EventGateEscalated:
