@@ -7,6 +7,7 @@ import (
 
 	"interlock/agent"
 	"interlock/api/access"
+	"interlock/api/visible"
 	"interlock/signals"
 	"interlock/store"
 )
@@ -18,11 +19,13 @@ type GateLine struct {
 	Agent      string     `json:"agent"`
 	Key        string     `json:"key"`
 	Gate       agent.Gate `json:"gate"`
+	// Misleading is for whoever shows the gate to a person.
+	Misleading []string `json:"misleading,omitempty" doc:"what its texts hold that does not show as what it is: show those characters escaped, and say so"`
 }
 
 func gateLineOf(r store.GateRow) GateLine {
 	_, _, key, _ := signals.SplitAddress(r.Address)
-	return GateLine{r.Address, r.FirstRunID, r.Agent, key, r.Gate}
+	return GateLine{r.Address, r.FirstRunID, r.Agent, key, r.Gate, visible.Gate(r.Gate)}
 }
 
 // GatePage is a page of gates.
@@ -117,7 +120,6 @@ func (s *Server) gate(ctx context.Context, c *call, in GatePath, v agent.Verdict
 	if err != nil {
 		return "", none, err
 	}
-	c.target = address + "#" + in.Gate
 	on := access.On{Tenant: c.caller.Tenant, Run: address, AsUser: c.asUser}
 	if on.User, err = s.userOf(ctx, c.caller.Tenant, address); err != nil {
 		return "", none, err

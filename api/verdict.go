@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"interlock/agent"
 	"interlock/signals"
@@ -17,7 +18,10 @@ func (s *Server) void(ctx context.Context, c *call, address string, v signals.Ve
 		return voided(r.Code, r.Reason, r.Gate)
 	case agent.Repeated:
 		first, ok := s.judged(ctx, c.caller.Tenant, address, v.ID, r.Seq)
-		if ok && first.Judgement == "void" {
+		if !ok {
+			return problem(agent.CodeUnavailable, "The verdict had come before, and how it was judged is not recorded yet: send it again.")
+		}
+		if first.Judgement == "void" {
 			return voided(first.Code, first.Reason, s.outcome(ctx, address, v.Gate, r.Gate))
 		}
 	}
@@ -37,13 +41,31 @@ func voided(code agent.Code, reason string, g *agent.GateOutcome) *Problem {
 	return p
 }
 
+// A verdict's judgement is in the journal soon after it was given: it is looked for
+// so often, for so long.
+const (
+	judgedFor   = 3 * time.Second
+	judgedEvery = 100 * time.Millisecond
+)
+
 // judged reads how a verdict was judged when it came first.
 func (s *Server) judged(ctx context.Context, tenant, address, id string, seq int64) (d agent.VerdictData, ok bool) {
-	events, err := s.reads.Events(ctx, chainOf(tenant, address), seq, 1)
-	if err != nil || len(events) == 0 || events[0].Type != agent.EventVerdict {
-		return d, false
+	ctx, cancel := context.WithTimeout(ctx, judgedFor)
+	defer cancel()
+	again := time.NewTicker(judgedEvery)
+	defer again.Stop()
+	for {
+		events, err := s.reads.Events(ctx, chainOf(tenant, address), seq, 1)
+		if err == nil && len(events) > 0 {
+			ok := events[0].Type == agent.EventVerdict && json.Unmarshal(events[0].Data, &d) == nil && d.Verdict.ID == id
+			return d, ok
+		}
+		select {
+		case <-ctx.Done():
+			return d, false
+		case <-again.C:
+		}
 	}
-	return d, json.Unmarshal(events[0].Data, &d) == nil && d.Verdict.ID == id
 }
 
 // outcome is how a gate stands, where the run has not said it.

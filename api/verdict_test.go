@@ -1,17 +1,21 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"interlock/agent"
 	"interlock/agenttest"
 	"interlock/api"
+	"interlock/llm/scripted"
+	"interlock/store"
 )
 
 func verdict(g agent.Gate, v agent.VerdictValue, reason string) map[string]any {
@@ -131,4 +135,38 @@ func TestEdit_KeepsDigits(t *testing.T) {
 	require.Equal(t, `{"amount":9007199254740993,"to":"x"}`, g.Args.String())
 	l.post("ann", path+"/gates/1.1/verdict", "e1", sprintf(`{"digest":"%s","verdict":"edit","reason":"less","args":{"to":"<&>","amount":9223372036854775807}}`, g.Digest)).ok(http.StatusOK)
 	require.Contains(t, l.get("ann", path).ok(200).body, `"args":{"amount":9223372036854775807,"to":"<&>"}`)
+}
+
+// What a gate's texts hide is said beside it.
+func TestGate_Misleading(t *testing.T) {
+	l := newLab(t)
+	path := l.run("k")
+	l.post("cust", path+"/messages", "m-1", map[string]string{"text": "pay"}).ok(http.StatusOK)
+	l.fake.propose("acme/desk/k", func(r *agenttest.Run) {
+		r.Propose(scripted.Raw("pay", `{"amount":1,"to":"gpj\u202eexe.<img src=x onerror=1>"}`))
+	})
+	line := into[api.GateLine](l.get("ann", path+"/gates/1.1").ok(http.StatusOK))
+	require.Equal(t, []string{"characters that turn the direction of text"}, line.Misleading)
+	require.Equal(t, `{"amount":1,"to":"gpj`+"\u202e"+`exe.<img src=x onerror=1>"}`, line.Gate.Args.String(), "the arguments stay what they are")
+}
+
+// A repeat whose first judgement the journal does not have yet is not taken for one
+// that was valid.
+func TestVerdict_RepeatBeforeTheJournal(t *testing.T) {
+	l := newLab(t, func(c *api.Config) {
+		c.Reads = behind{c.Reads}
+		c.Limits.Deadline = time.Second
+	})
+	path, g := l.atGate("k")
+	stale := verdict(g, agent.Approve, "")
+	stale["digest"] = "0123456789abcdef0123456789abcdef"
+	l.post("ann", path+"/gates/1.1/verdict", "v1", stale).problem(http.StatusConflict, agent.CodeStale)
+	l.post("ann", path+"/gates/1.1/verdict", "v1", stale).problem(http.StatusServiceUnavailable, agent.CodeUnavailable)
+}
+
+// behind is a store whose journal is behind.
+type behind struct{ api.Reads }
+
+func (behind) Events(context.Context, store.Chain, int64, int) ([]agent.Event, error) {
+	return nil, nil
 }

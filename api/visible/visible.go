@@ -1,29 +1,32 @@
-package main
+// Package visible shows texts of models, tools and users to a person who decides by
+// them: with everything that could mislead as \uXXXX, and a word about it.
+package visible
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"interlock/agent"
 )
 
 // What a text can hold that a person does not see as what it is. A reviewer
 // must see it, and a terminal must not obey it.
 const (
-	hasControl   = "control characters"
-	hasDirection = "characters that turn the direction of text"
-	hasInvisible = "invisible characters"
-	hasSpace     = "unusual spaces"
-	hasMixed     = "letters of several alphabets in one word"
-	hasPadding   = "long runs of spaces"
+	Control   = "control characters"
+	Direction = "characters that turn the direction of text"
+	Invisible = "invisible characters"
+	Space     = "unusual spaces"
+	Mixed     = "letters of several alphabets in one word"
+	Padding   = "long runs of spaces"
 )
 
-// visible is a text in one line with everything that could mislead as \uXXXX,
+// Text is a text in one line with everything that could mislead as \uXXXX,
 // and what it holds of that. JSON stays JSON of the same value.
-func visible(s string) (text string, held []string) {
+func Text(s string) (text string, held []string) {
 	var b strings.Builder
 	note := func(what string) {
 		if !slices.Contains(held, what) {
@@ -32,34 +35,45 @@ func visible(s string) (text string, held []string) {
 	}
 	foreign := mixedWords(s)
 	for at, r := range s {
-		what := misleads(r)
+		what := Misleads(r)
 		if foreign[at] {
-			what = hasMixed
+			what = Mixed
 		}
 		switch {
 		case r == utf8.RuneError:
-			what = hasControl
+			what = Control
 			fallthrough
 		case what != "":
 			note(what)
-			b.WriteString(escaped(r))
+			b.WriteString(Escaped(r))
 		default:
 			b.WriteRune(r)
 		}
 	}
 	if strings.Contains(s, strings.Repeat(" ", 16)) {
-		note(hasPadding)
+		note(Padding)
 	}
 	return b.String(), held
 }
 
-// inline is visible for where there is no room for a warning.
-func inline(s string) string {
-	text, _ := visible(s)
+// Inline is Text for where there is no room for a warning.
+func Inline(s string) string {
+	text, _ := Text(s)
 	return text
 }
 
-func escaped(r rune) string {
+// Gate is what a gate's texts hold that does not show as what it is.
+func Gate(g agent.Gate) []string {
+	texts := []string{g.Title, g.Policy, g.Risk, g.Args.String()}
+	for _, f := range g.Reads {
+		texts = append(texts, g.Shown[f].String())
+	}
+	_, held := Text(strings.Join(append(texts, g.Rulings...), " "))
+	return held
+}
+
+// Escaped is a character as JSON escapes it.
+func Escaped(r rune) string {
 	if r > 0xffff {
 		high, low := utf16.EncodeRune(r)
 		return fmt.Sprintf(`\u%04x\u%04x`, high, low)
@@ -67,18 +81,19 @@ func escaped(r rune) string {
 	return fmt.Sprintf(`\u%04x`, r)
 }
 
-func misleads(r rune) string {
+// Misleads says what is wrong with a character by itself, "" where nothing is.
+func Misleads(r rune) string {
 	switch {
 	case r == ' ' || r > ' ' && r < 0x7f:
 		return ""
 	case unicode.IsControl(r):
-		return hasControl
+		return Control
 	case r == 0x061c, r == 0x200e, r == 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-		return hasDirection
+		return Direction
 	case unicode.In(r, unicode.Zs, unicode.Zl, unicode.Zp), r == 0x2800:
-		return hasSpace
+		return Space
 	case unicode.In(r, unicode.Cf, unicode.Co, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point), !unicode.IsPrint(r):
-		return hasInvisible
+		return Invisible
 	}
 	return ""
 }
@@ -106,29 +121,10 @@ func mixedWords(s string) map[int]bool {
 			latin = true
 		case unicode.In(r, lookalikes...):
 			foreign = append(foreign, at)
-		case !unicode.IsDigit(r) && !unicode.Is(unicode.Mn, r) && misleads(r) == "":
+		case !unicode.IsDigit(r) && !unicode.Is(unicode.Mn, r) && Misleads(r) == "":
 			end()
 		}
 	}
 	end()
 	return found
-}
-
-// screen is a terminal that shows what it gets and obeys none of it: whatever a
-// model, a tool or a user has written goes through it. Lines stay lines.
-type screen struct{ to io.Writer }
-
-func (s screen) Write(p []byte) (int, error) {
-	var b strings.Builder
-	for _, r := range string(p) {
-		if what := misleads(r); r != '\n' && (what != "" || r == utf8.RuneError) {
-			b.WriteString(escaped(r))
-			continue
-		}
-		b.WriteRune(r)
-	}
-	if _, err := io.WriteString(s.to, b.String()); err != nil {
-		return 0, err
-	}
-	return len(p), nil
 }
