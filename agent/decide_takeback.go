@@ -5,16 +5,6 @@ import (
 	"slices"
 )
 
-// pending is the verdict that a gate waits to take effect; nil where there is none.
-func (r *Run) pending(gate string) *Verdict {
-	for i := range r.Pending {
-		if r.Pending[i].Gate == gate {
-			return &r.Pending[i]
-		}
-	}
-	return nil
-}
-
 // putOff lets a valid verdict that would decide its gate wait, where its person may
 // have second thoughts. It reports false where it is to be judged now.
 func (m *Machine) putOff(v Verdict, body string) (Receipt, bool) {
