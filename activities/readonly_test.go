@@ -27,6 +27,7 @@ type withoutLedger struct {
 	store.Deployments
 	store.Feed
 	store.Deltas
+	store.Assignments
 }
 
 func (withoutLedger) Close() error { return nil }

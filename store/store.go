@@ -24,6 +24,7 @@ type Store interface {
 	Reader
 	Feed
 	Deltas
+	Assignments
 	Deployments
 	Close() error
 }

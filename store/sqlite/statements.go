@@ -9,6 +9,7 @@ var writeStatements = append([]string{
 	selectEffect, insertEffect, countAttempt, insertAttempt, settleEffect, markUnknown, explainAttempt,
 	deleteAttempts, releaseEffect, markDoubt, undo,
 	insertHold, selectHold, releaseHold, selectHeld,
+	upsertAssignment, selectAssignment, deleteAssignment, upsertAbsence, deleteAbsence,
 	insertModelCall, selectModelCall,
 	insertBlob,
 	upsertDeployment,

@@ -36,6 +36,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"lists", listTests},
 		{"feed", feedTests},
 		{"deltas", deltaTests},
+		{"assignments", assignmentTests},
 		{"ledger", ledgerTests},
 		{"exclusive claims", exclusiveTests},
 		{"effects", effectTests},
