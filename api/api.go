@@ -46,10 +46,12 @@ type Runs interface {
 	ResolveEffect(ctx context.Context, in signals.Resolution) error
 }
 
-// Reads is what is read of a store: all of it is committed data.
+// Reads is what is read of a store, all of it committed data; what is written there
+// decides nothing.
 type Reads interface {
 	store.Reader
 	store.Feed
+	store.Assignments
 	Hear(ctx context.Context, scope store.Scope) <-chan store.Delta
 	Effect(ctx context.Context, tenant, key string) (store.Effect, error)
 	Effects(ctx context.Context, tenant string, f store.EffectFilter) ([]store.Effect, error)
@@ -153,6 +155,7 @@ func (s *Server) register() (err error) {
 	s.startRoutes()
 	s.steerRoutes()
 	s.gateRoutes()
+	s.assignRoutes()
 	s.rulingRoutes()
 	s.effectRoutes()
 	s.streamRoutes()

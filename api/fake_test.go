@@ -140,7 +140,7 @@ func (f *runs) Gate(_ context.Context, address, id string) (store.GateRow, error
 	}
 	for _, g := range r.Run().Gates {
 		if g.ID == id {
-			return store.GateRow{Address: address, Agent: "desk", Gate: g}, nil
+			return store.GateRow{Address: address, FirstRunID: r.Run().FirstRunID, Agent: "desk", Gate: g}, nil
 		}
 	}
 	return store.GateRow{}, agent.Errorf(agent.CodeNotFound, "run %s has no gate %q", address, id)

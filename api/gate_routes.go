@@ -19,13 +19,15 @@ type GateLine struct {
 	Agent      string     `json:"agent"`
 	Key        string     `json:"key"`
 	Gate       agent.Gate `json:"gate"`
+	Assigned   *Assigned  `json:"assigned,omitempty" doc:"who looks at it at the moment"`
 	// Misleading is for whoever shows the gate to a person.
 	Misleading []string `json:"misleading,omitempty" doc:"what its texts hold that does not show as what it is: show those characters escaped, and say so"`
 }
 
-func gateLineOf(r store.GateRow) GateLine {
-	_, _, key, _ := signals.SplitAddress(r.Address)
-	return GateLine{r.Address, r.FirstRunID, r.Agent, key, r.Gate, visible.Gate(r.Gate)}
+func gateLineOf(r store.GateRow, d desk) GateLine {
+	tenant, _, key, _ := signals.SplitAddress(r.Address)
+	assigned := d.of(store.Chain{Tenant: tenant, Address: r.Address, FirstRunID: r.FirstRunID}, r.Gate.ID)
+	return GateLine{r.Address, r.FirstRunID, r.Agent, key, r.Gate, assigned, visible.Gate(r.Gate)}
 }
 
 // GatePage is a page of gates.
@@ -102,10 +104,14 @@ func (s *Server) listGates(ctx context.Context, c *call, in *gatesInput) (*body[
 	if err != nil {
 		return nil, err
 	}
+	d, err := s.desk(ctx, c.caller.Tenant)
+	if err != nil {
+		return nil, err
+	}
 	rows, more := cut(rows, in.Size)
 	page := GatePage{Gates: []GateLine{}}
 	for _, r := range rows {
-		page.Gates = append(page.Gates, gateLineOf(r))
+		page.Gates = append(page.Gates, gateLineOf(r, d))
 	}
 	if more {
 		page.Next = rows[len(rows)-1].Cursor
@@ -148,7 +154,8 @@ func (s *Server) getGate(ctx context.Context, c *call, in *GatePath) (*body[Gate
 	if err != nil {
 		return nil, err
 	}
-	return &body[GateLine]{gateLineOf(row)}, nil
+	d, err := s.desk(ctx, c.caller.Tenant)
+	return &body[GateLine]{gateLineOf(row, d)}, err
 }
 
 func (s *Server) decide(ctx context.Context, c *call, in *verdictInput) (*body[DecidedGate], error) {

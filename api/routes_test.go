@@ -51,6 +51,11 @@ var rows = map[string]row{
 	"lift-ruling":    {`{"reason":"x"}`, []string{"ann", "nurse", "op"}, true},
 	"confirm-ruling": {"", []string{"ann", "nurse", "op"}, true},
 	"list-effects":   {"", []string{"op", "evil"}, false},
+	"assign-gate":    {"", []string{"ann", "op"}, true},
+	"unassign-gate":  {"", []string{"ann", "op"}, true},
+	"list-absences":  {"", []string{"ann", "nurse", "op", "evil"}, false},
+	"set-absence":    {`{"subject":"ann","cover":"bob","until":"2099-01-01T00:00:00Z"}`, []string{"ann", "op", "evil"}, false},
+	"end-absence":    {"", []string{"ann", "op", "evil"}, false},
 	"stream-events":  {"", []string{"backend", "cust", "ann", "nurse", "op"}, true},
 	"stream-gates":   {"", []string{"backend", "ann", "nurse", "op", "evil"}, false},
 	"resolve-effect": {`{"happened":false,"reason":"x"}`, []string{"op", "evil"}, false},
@@ -69,7 +74,7 @@ func TestRoutes_WhoMay(t *testing.T) {
 			l.t = t
 			key := fmt.Sprint("k", n)
 			l.atGate(key)
-			path := strings.NewReplacer("{agent}", "desk", "{key}", key, "{gate}", "1.1", "{ruling}", "1.1").Replace(r.Path)
+			path := strings.NewReplacer("{agent}", "desk", "{key}", key, "{gate}", "1.1", "{ruling}", "1.1", "{subject}", "ann").Replace(r.Path)
 			switch r.ID {
 			case "get-state":
 				path += "?seq=3"

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"interlock/agent"
@@ -68,4 +69,19 @@ type Assignments interface {
 	// Absent lists a tenant's absences that have not ended at a time, those that are to
 	// begin too.
 	Absent(ctx context.Context, tenant string, at time.Time) ([]Absence, error)
+}
+
+// Covering is who looks after a person's gates at a time: they themself, or whoever
+// stands in for them; where that one is away too, whoever stands in for that one.
+func Covering(absences []Absence, subject string, at time.Time) string {
+	for range absences { // a circle ends somewhere
+		i := slices.IndexFunc(absences, func(a Absence) bool {
+			return a.Subject == subject && !at.Before(a.From) && at.Before(a.Until)
+		})
+		if i < 0 {
+			break
+		}
+		subject = absences[i].Cover
+	}
+	return subject
 }

@@ -27,6 +27,8 @@ const (
 	Undo          Act = "undo"
 	GateList      Act = "gate.list"
 	GateGet       Act = "gate.get"
+	GateAssign    Act = "gate.assign"
+	Absences      Act = "absences" // who is away, and who stands in
 	Verdict       Act = "verdict"
 	RulingList    Act = "ruling.list"
 	RulingLift    Act = "ruling.lift"
@@ -100,6 +102,8 @@ var rules = map[Act]map[Role]reach{
 	GateList:      {Starter: tenant, Reviewer: tenant, Operator: tenant},
 	GateGet:       {Starter: tenant, User: ownQuestion, Reviewer: tenant, Operator: tenant},
 	Verdict:       {Starter: question, User: ownQuestion, Reviewer: byRole, Operator: tenant},
+	GateAssign:    {Reviewer: byRole, Operator: tenant},
+	Absences:      {Reviewer: tenant, Operator: tenant},
 	RulingList:    {Starter: tenant, Reviewer: tenant, Operator: tenant},
 	RulingLift:    {Reviewer: tenant, Operator: tenant},
 	RulingConfirm: {Reviewer: tenant, Operator: tenant},
