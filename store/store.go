@@ -23,6 +23,7 @@ type Store interface {
 	Blobs
 	Reader
 	Feed
+	Notices
 	Deployments
 	Close() error
 }

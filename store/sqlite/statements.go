@@ -12,4 +12,5 @@ var writeStatements = append([]string{
 	insertModelCall, selectModelCall,
 	insertBlob,
 	upsertDeployment,
+	beginPlace, movePlace, buryNotice, selectDead, settleDead,
 }, insertEvents[:]...)
