@@ -26,6 +26,7 @@ type withoutLedger struct {
 	store.Reader
 	store.Deployments
 	store.Feed
+	store.Notices
 }
 
 func (withoutLedger) Close() error { return nil }
