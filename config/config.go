@@ -12,7 +12,8 @@
 // every Temporal client reads (TEMPORAL_* variables and temporal.toml), so that
 // the temporal CLI and Interlock always talk to the same server. OPENAI_API_KEY
 // and OPENAI_BASE_URL, a convention of others too, are read by
-// worker.OpenModel. Nothing else reads the environment.
+// worker.OpenModel, and env:NAME in the file of targets by package notice. Nothing
+// else reads the environment.
 package config
 
 import (
@@ -33,6 +34,7 @@ type Config struct {
 	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout" doc:"how long running work may take to end after SIGTERM" want:"a duration with its unit, such as 25s, from 1s to 1h"`
 	Worker          Worker        `mapstructure:"worker"`
 	Tokens          Tokens        `mapstructure:"tokens"`
+	Notices         Notices       `mapstructure:"notices"`
 	Temporal        Temporal      `mapstructure:"temporal"`
 }
 
@@ -109,6 +111,13 @@ type Tokens struct {
 	SignWith string `mapstructure:"sign_with" doc:"private key, <id>.key.pem, that commands sign with" want:"the path of a file that only its owner can read, or nothing"`
 }
 
+// Notices say who is told what happens to runs.
+type Notices struct {
+	Targets string        `mapstructure:"targets" doc:"YAML file of who is told what happens to runs; nobody is told without it" want:"the path of a file, or nothing"`
+	Page    string        `mapstructure:"page" doc:"where the pages are that notices link to" want:"a URL such as https://interlock.example.com, without user, query and fragment, or nothing"`
+	GiveUp  time.Duration `mapstructure:"give_up" doc:"how long a notice is tried before an operator is to look" want:"a duration with its unit, such as 72h, from 1m to 720h"`
+}
+
 // Temporal names where the connection is described; see [TemporalOptions].
 type Temporal struct {
 	ConfigFile string `mapstructure:"config_file" doc:"Temporal's own TOML file; empty is TEMPORAL_CONFIG_FILE, else the user's temporal.toml" want:"the path of an existing file, or nothing"`
@@ -126,5 +135,6 @@ func Default() Config {
 		ShutdownTimeout: 25 * time.Second, // below the 30 s that Kubernetes grants
 		Worker:          Worker{MaxActivities: 0, CacheSize: -1},
 		Tokens:          Tokens{Audience: "interlock"},
+		Notices:         Notices{GiveUp: 72 * time.Hour},
 	}
 }

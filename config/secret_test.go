@@ -156,6 +156,9 @@ func TestEveryKeyRefusesWhatIsWrong(t *testing.T) {
 		"tokens.jwks":           nil, // needs an issuer, too: TestTokensHaveOneSourceOfKeys
 		"tokens.revoked":        {"dir/", "https://h/revoked", "a\x00b"},
 		"tokens.sign_with":      nil,
+		"notices.targets":       {"dir/", "https://h/targets", "a\x00b"},
+		"notices.page":          {"interlock.example.com", "ftp://h", "https://", "https://u@h", "https://h?x=1", "https://h#a"},
+		"notices.give_up":       {"", "72", "59s", "721h", "-1h"},
 		"temporal.config_file":  nil,
 		"temporal.profile":      {" x"},
 	}

@@ -55,6 +55,9 @@ func (c Config) problems() []Problem {
 		check("tokens.jwks", c.Tokens.JWKS == "" || token.CheckJWKS(c.Tokens.JWKS) == nil)
 	}
 	check("tokens.revoked", c.Tokens.Revoked == "" || isPath(c.Tokens.Revoked))
+	check("notices.targets", c.Notices.Targets == "" || isPath(c.Notices.Targets))
+	check("notices.page", c.Notices.Page == "" || isBaseURL(c.Notices.Page))
+	check("notices.give_up", c.Notices.GiveUp >= time.Minute && c.Notices.GiveUp <= 720*time.Hour)
 	check("temporal.profile", strings.TrimSpace(c.Temporal.Profile) == c.Temporal.Profile)
 	return found
 }

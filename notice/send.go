@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"os"
 	"time"
 )
 
@@ -78,7 +79,7 @@ func (s *Sender) Send(ctx context.Context, t Target, n Notice) (answer string, e
 	f, ok := errors.AsType[*Failure](err)
 	if !ok {
 		f = &Failure{Text: err.Error()}
-		if errors.Is(err, context.DeadlineExceeded) {
+		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 			f.Text = "no answer within " + s.Timeout.String()
 		}
 	}
