@@ -37,7 +37,7 @@ func noticeEnv(t *testing.T, a *activities.Activities) *testsuite.TestActivityEn
 }
 
 var telling = signals.Telling{Tenant: "acme", Target: "ops", ID: "n1",
-	Notice: agent.JSON(`{"address":"acme/refund/k","id":"n1","tenant":"acme","type":"run.ended"}`), By: "olga"}
+	Notice: agent.JSON(`{"address":"acme/refund/k","id":"n1","tenant":"acme","title":"<b>&ä🦊","type":"run.ended"}`), By: "olga"}
 
 // What an attempt says decides whether, and when, there is another one.
 func TestDeliver(t *testing.T) {

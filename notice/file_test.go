@@ -158,3 +158,11 @@ func TestFile_IsReadAnew(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, targets, 1)
 }
+
+func TestExampleIsRight(t *testing.T) {
+	secrets := map[string]string{"OPS_HOOK_SECRET": webhookSecret, "REVIEWERS_SLACK_URL": "https://hooks.slack.com/services/x"}
+	targets, err := Read("../config/targets.example.yaml", func(name string) (string, bool) { v, ok := secrets[name]; return v, ok })
+	require.NoError(t, err)
+	require.Len(t, targets, 3)
+	require.Equal(t, Kinds, targets[0].Kinds, "it shows all")
+}

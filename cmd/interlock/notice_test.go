@@ -107,9 +107,9 @@ func TestNotice_Dead(t *testing.T) {
 	require.Contains(t, w.do(t, "notice", "dead", "retry", "cli-2", "--as", "olga"), "Told again: cli-2")
 	fails(exitConflict, "is being told again already", "retry", "cli-2")
 	id := signals.Telling{Target: "ops", ID: "cli-2", Retry: 1}.WorkflowID()
-	described, err := w.client.DescribeWorkflowExecution(ctx, id, "")
+	described, err := w.client.DescribeWorkflow(ctx, id, "")
 	require.NoError(t, err)
-	require.Equal(t, enums.WORKFLOW_EXECUTION_STATUS_RUNNING, described.WorkflowExecutionInfo.Status, "this worker has no targets: it waits for one that has")
+	require.Equal(t, enums.WORKFLOW_EXECUTION_STATUS_RUNNING, described.Status, "this worker has no targets: it waits for one that has")
 	require.NoError(t, w.client.TerminateWorkflow(ctx, id, "", "by mistake"))
 	w.do(t, "notice", "dead", "retry", "cli-2")
 
