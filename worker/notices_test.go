@@ -226,7 +226,7 @@ func (w *telling) settled() {
 
 func (w *telling) underWay() bool {
 	open := false
-	w.histories(func(_ string, status enums.WorkflowExecutionStatus) {
+	w.each(func(_ string, status enums.WorkflowExecutionStatus) {
 		open = open || status == enums.WORKFLOW_EXECUTION_STATUS_RUNNING
 	})
 	return open

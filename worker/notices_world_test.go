@@ -26,8 +26,8 @@ func (w *telling) serveSilent() (stop func()) {
 	return wk.Stop
 }
 
-// histories calls f with the history, as JSON, of every workflow of a notice.
-func (w *telling) histories(f func(id string, status enums.WorkflowExecutionStatus)) {
+// each calls f with every workflow of a notice.
+func (w *telling) each(f func(id string, status enums.WorkflowExecutionStatus)) {
 	w.t.Helper()
 	list, err := w.server.Client().ListWorkflow(w.t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Query: "WorkflowType = 'interlock.notice'", PageSize: 1000})
 	require.NoError(w.t, err)
@@ -42,10 +42,10 @@ func (w *telling) noSecret() {
 	found := 0
 	w.eventually("Temporal lists them", func() bool {
 		found = 0
-		w.histories(func(string, enums.WorkflowExecutionStatus) { found++ })
+		w.each(func(string, enums.WorkflowExecutionStatus) { found++ })
 		return found > 0
 	})
-	w.histories(func(id string, _ enums.WorkflowExecutionStatus) {
+	w.each(func(id string, _ enums.WorkflowExecutionStatus) {
 		events := w.server.Client().GetWorkflowHistory(w.t.Context(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		for events.HasNext() {
 			e, err := events.Next()

@@ -54,17 +54,6 @@ var usageCases = []bad{
 	{"run list --tenant acme --limit 0", exitUsage, "give 1 to 500"},
 	{"run list --tenant acme --limit many", exitUsage, "invalid argument"},
 	{"run list --tenant acme extra", exitUsage, "unknown command"},
-	{"notice", exitUsage, "a command is missing: interlock notice has targets, test, dead"},
-	{"notice dead bogus", exitUsage, "interlock notice dead has list, retry, drop"},
-	{"notice targets", exitUsage, "it is not known which file the workers read"},
-	{"notice targets --notices-targets /nowhere/targets.yaml", exitUsage, "there is no file of targets at /nowhere/targets.yaml"},
-	{"notice test", exitUsage, "accepts 1 arg(s)"},
-	{"notice dead list", exitUsage, "no tenant is named"},
-	{"notice dead list --tenant acme --limit 0", exitUsage, "give 1 to 500"},
-	{"notice dead retry --tenant acme", exitUsage, "say which: the ID of one, or --all"},
-	{"notice dead drop x --all --tenant acme", exitUsage, "say which: the ID of one, or --all"},
-	{"notice dead drop x y --tenant acme", exitUsage, "accepts at most 1 arg(s)"},
-	{"notice dead drop x", exitUsage, "no tenant is named"},
 	{"gate list --tenant acme --status shut", exitUsage, "want one of open"},
 	{"gate list --tenant acme --older-than yesterday", exitUsage, "invalid argument"},
 	{"gate list --tenant acme --older-than -4h", exitUsage, "such as 4h"},
@@ -188,7 +177,7 @@ func flagCases() (cases []bad) {
 
 // None of these begins anything: neither a store nor Temporal is there.
 func TestBad_Usage(t *testing.T) {
-	cases := slices.Concat(usageCases, addressCases(), flagCases())
+	cases := slices.Concat(usageCases, noticeCases, addressCases(), flagCases())
 	t.Chdir(t.TempDir())
 	t.Setenv("OPENAI_API_KEY", "")
 	t.Setenv("OPENAI_BASE_URL", "")

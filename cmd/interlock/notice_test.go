@@ -27,6 +27,21 @@ func targetsFile(t *testing.T, text string) string {
 	return path
 }
 
+// noticeCases begin nothing, as usageCases.
+var noticeCases = []bad{
+	{"notice", exitUsage, "a command is missing: interlock notice has targets, test, dead"},
+	{"notice dead bogus", exitUsage, "interlock notice dead has list, retry, drop"},
+	{"notice targets", exitUsage, "it is not known which file the workers read"},
+	{"notice targets --notices-targets /nowhere/targets.yaml", exitUsage, "there is no file of targets at /nowhere/targets.yaml"},
+	{"notice test", exitUsage, "accepts 1 arg(s)"},
+	{"notice dead list", exitUsage, "no tenant is named"},
+	{"notice dead list --tenant acme --limit 0", exitUsage, "give 1 to 500"},
+	{"notice dead retry --tenant acme", exitUsage, "say which: the ID of one, or --all"},
+	{"notice dead drop x --all --tenant acme", exitUsage, "say which: the ID of one, or --all"},
+	{"notice dead drop x y --tenant acme", exitUsage, "accepts at most 1 arg(s)"},
+	{"notice dead drop x", exitUsage, "no tenant is named"},
+}
+
 // A file of targets is checked and a test is sent without a store and a Temporal, and
 // no secret is shown.
 func TestNotice_TargetsAndTest(t *testing.T) {
