@@ -29,7 +29,7 @@ const contracts, drivers = 1, 2
 var layers = map[string]int{
 	"agent": 0,
 	"llm":   contracts, "tool": contracts, "store": contracts, "signals": contracts,
-	"prompt": drivers, "token": drivers,
+	"prompt": drivers, "token": drivers, "notice": drivers,
 	"workflows": 3, "activities": 3,
 	"starter": 4, "api": 4,
 	"worker": 5, "config": 5, "localtemporal": 5,
@@ -55,6 +55,11 @@ var bans = map[[2]string]string{
 	{"prompt", "tool"}:        "rendering is pure: it needs what a run is and what a message is, and nothing that acts",
 	{"prompt", "store"}:       "rendering is pure: what it shows is handed in, never looked up",
 	{"prompt", "signals"}:     "what the model sees does not depend on how a run was reached",
+	{"notice", "llm"}:         "what is told of a run is what its events say",
+	{"notice", "tool"}:        "a notice acts on nothing",
+	{"notice", "prompt"}:      "what is told of a run is what its events say",
+	{"notice", "token"}:       "nothing is decided by a notice: it proves nobody",
+	{"workflows", "notice"}:   "a workflow hands a notice on as it is: HTTP and mail are behind activities",
 	{"workflows", "drivers"}:  "a workflow is replayed on any worker: vendors and databases are behind activities",
 	{"activities", "drivers"}: "an activity knows contracts; which vendor stands behind them is decided by composition",
 	{"starter", "workflows"}:  "a product backend knows names and payloads (signals), so that it need not be deployed with the workers",
@@ -72,6 +77,7 @@ var withoutTemporal = map[string]string{
 	"store":   "the ledger is what remains when Temporal's history is gone",
 	"signals": "any Temporal SDK, in any language, sends these payloads: they are data",
 	"prompt":  "rendering is a pure function",
+	"notice":  "who is told what must not depend on who tries again",
 }
 
 // agentMayImport is all that the domain needs. What is not here cannot make a

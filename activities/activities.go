@@ -27,8 +27,8 @@ import (
 // dead worker's steps wait.
 const HeartbeatEvery = time.Second
 
-// Activities holds what activities need. All fields are required but Alive, Trust
-// and Log.
+// Activities holds what activities need. All fields are required but Alive, Trust,
+// Notices and Log.
 type Activities struct {
 	Agents *agent.Registry
 	Store  store.Store
@@ -39,7 +39,9 @@ type Activities struct {
 	Alive func(ctx context.Context, address, firstRunID string) (bool, error)
 	// Trust is what tokens are checked by. Without it none is believed.
 	Trust token.Trust
-	Log   *slog.Logger
+	// Notices is what notices are told by. Without it another worker tells them.
+	Notices *Notices
+	Log     *slog.Logger
 }
 
 // beat heartbeats until stop is called. Local activities cannot.

@@ -28,6 +28,7 @@ type withoutLedger struct {
 	store.Feed
 	store.Deltas
 	store.Assignments
+	store.Notices
 }
 
 func (withoutLedger) Close() error { return nil }

@@ -318,7 +318,8 @@ func rowOf(e store.Effect) tool.Row {
 // Registered is what an activity of a given type runs; for workers.
 func (a *Activities) Registered() map[string]any {
 	out := map[string]any{signals.ActivityCallModel: a.CallModel, signals.ActivityRecord: a.Record,
-		signals.ActivityCheckToken: a.CheckToken, signals.WorkflowSweep: a.Sweep, signals.WorkflowResolve: a.Resolve}
+		signals.ActivityCheckToken: a.CheckToken, signals.WorkflowSweep: a.Sweep, signals.WorkflowResolve: a.Resolve,
+		signals.ActivityDeliver: a.Deliver, signals.ActivityBury: a.Bury, signals.ActivityMarkNoticed: a.MarkNoticed}
 	for _, name := range a.Agents.Names() {
 		for _, def := range a.Agents.Versions(name) {
 			for _, t := range def.Tools() {

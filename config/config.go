@@ -12,7 +12,8 @@
 // every Temporal client reads (TEMPORAL_* variables and temporal.toml), so that
 // the temporal CLI and Interlock always talk to the same server. OPENAI_API_KEY
 // and OPENAI_BASE_URL, a convention of others too, are read by
-// worker.OpenModel. Nothing else reads the environment.
+// worker.OpenModel, and env:NAME in the file of targets by package notice. Nothing
+// else reads the environment.
 package config
 
 import (
@@ -34,6 +35,7 @@ type Config struct {
 	Worker          Worker        `mapstructure:"worker"`
 	Tokens          Tokens        `mapstructure:"tokens"`
 	API             API           `mapstructure:"api"`
+	Notices         Notices       `mapstructure:"notices"`
 	Temporal        Temporal      `mapstructure:"temporal"`
 }
 
@@ -131,6 +133,13 @@ type OIDC struct {
 	RolesClaim   string `mapstructure:"roles_claim" doc:"claim of the roles that decide gates" want:"a claim without spaces, such as interlock_roles"`
 }
 
+// Notices say who is told what happens to runs.
+type Notices struct {
+	Targets string        `mapstructure:"targets" doc:"YAML file of who is told what happens to runs; nobody is told without it" want:"the path of a file, or nothing"`
+	Page    string        `mapstructure:"page" doc:"where the pages are that notices link to" want:"a URL such as https://interlock.example.com, without user, query and fragment, or nothing"`
+	GiveUp  time.Duration `mapstructure:"give_up" doc:"how long a notice is tried before an operator is to look" want:"a duration with its unit, such as 72h, from 1m to 720h"`
+}
+
 // Temporal names where the connection is described; see [TemporalOptions].
 type Temporal struct {
 	ConfigFile string `mapstructure:"config_file" doc:"Temporal's own TOML file; empty is TEMPORAL_CONFIG_FILE, else the user's temporal.toml" want:"the path of an existing file, or nothing"`
@@ -150,5 +159,6 @@ func Default() Config {
 		Tokens:          Tokens{Audience: "interlock"},
 		API: API{Listen: "127.0.0.1:8088", AdminListen: "127.0.0.1:8089", Rate: 20,
 			OIDC: OIDC{SubjectClaim: "sub", TenantClaim: "tenant", MayClaim: "interlock_may", RolesClaim: "interlock_roles"}},
+		Notices: Notices{GiveUp: 72 * time.Hour},
 	}
 }

@@ -167,6 +167,9 @@ func TestEveryKeyRefusesWhatIsWrong(t *testing.T) {
 		"api.oidc.may_claim":     {"", "a b"},
 		"api.oidc.roles_claim":   {"", "a b"},
 		"api.rate":               {"0", "-1", "100001", "x"},
+		"notices.targets":        {"dir/", "https://h/targets", "a\x00b"},
+		"notices.page":           {"interlock.example.com", "ftp://h", "https://", "https://u@h", "https://h?x=1", "https://h#a"},
+		"notices.give_up":        {"", "72", "59s", "721h", "-1h"},
 		"temporal.config_file":   nil,
 		"temporal.profile":       {" x"},
 	}

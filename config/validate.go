@@ -71,6 +71,9 @@ func (c Config) problems() []Problem {
 	check("api.oidc.may_claim", o.MayClaim != "" && isWord(o.MayClaim))
 	check("api.oidc.roles_claim", o.RolesClaim != "" && isWord(o.RolesClaim))
 	check("api.rate", c.API.Rate >= 1 && c.API.Rate <= 100_000)
+	check("notices.targets", c.Notices.Targets == "" || isPath(c.Notices.Targets))
+	check("notices.page", c.Notices.Page == "" || isBaseURL(c.Notices.Page))
+	check("notices.give_up", c.Notices.GiveUp >= time.Minute && c.Notices.GiveUp <= 720*time.Hour)
 	check("temporal.profile", strings.TrimSpace(c.Temporal.Profile) == c.Temporal.Profile)
 	return found
 }

@@ -25,6 +25,7 @@ type Store interface {
 	Feed
 	Deltas
 	Assignments
+	Notices
 	Deployments
 	Close() error
 }

@@ -37,7 +37,9 @@ type Config struct {
 	// Trust is what signed verdicts and messages are checked by, as a whole; without
 	// keys and directory in it, what Settings.Tokens names.
 	Trust token.Trust
-	Log   *slog.Logger // Defaults to slog.Default()
+	// Notices are told where Settings.Notices names targets.
+	Notices NoticeOptions
+	Log     *slog.Logger // Defaults to slog.Default()
 }
 
 // Worker serves agents until it is stopped.
@@ -48,6 +50,8 @@ type Worker struct {
 	once   sync.Once
 	failed chan error // what the SDK cannot go on after
 	close  func()     // ends what the worker itself has opened
+	told   *activities.Notices
+	hush   func() // ends the dispatcher of notices
 }
 
 // heartbeatThrottle bounds how long a cancel takes to reach an activity.
@@ -80,11 +84,15 @@ func New(c Config, agents ...*agent.Definition) (*Worker, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	w := &Worker{agents: registry, failed: make(chan error, 1), close: func() {}}
+	w := &Worker{agents: registry, failed: make(chan error, 1), close: func() {}, hush: func() {}}
 	if c.Trust.Keys == nil && c.Trust.Directory == nil {
 		if c.Trust, w.close, err = trusted(c.Settings.Tokens, c.Log); err != nil {
 			return nil, err
 		}
+	}
+	if w.told, err = telling(c.Settings.Notices, c.Notices); err != nil {
+		w.close()
+		return nil, err
 	}
 	w.config = c
 	if n := c.Settings.Worker.CacheSize; n >= 0 {
@@ -98,7 +106,7 @@ func New(c Config, agents ...*agent.Definition) (*Worker, error) {
 		DisableRegistrationAliasing:        true,
 		OnFatalError:                       w.fail,
 	})
-	Register(w.sdk, registry, &activities.Activities{Agents: registry, Store: c.Store, Model: c.model, Alive: c.alive, Trust: c.Trust, Log: c.Log})
+	Register(w.sdk, registry, &activities.Activities{Agents: registry, Store: c.Store, Model: c.model, Alive: c.alive, Trust: c.Trust, Notices: w.told, Log: c.Log})
 	return w, nil
 }
 
@@ -149,6 +157,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	if err := w.sdk.Start(); err != nil {
 		return fmt.Errorf("worker: task queue %s: %w", w.config.Settings.TaskQueue, err)
 	}
+	w.hush = w.dispatch()
 	w.config.Log.Info("worker polls", "task_queue", w.config.Settings.TaskQueue, "agents", w.agents.Names())
 	return nil
 }
@@ -157,6 +166,7 @@ func (w *Worker) Start(ctx context.Context) error {
 // returns. What did not end runs again on another worker.
 func (w *Worker) Stop() {
 	w.once.Do(func() {
+		w.hush()
 		w.sdk.Stop()
 		w.close()
 	})

@@ -22,10 +22,10 @@ type Runs struct{ agents *agent.Registry }
 // New makes the workflows of a registry.
 func New(agents *agent.Registry) *Runs { return &Runs{agents} }
 
-// Registered is what a workflow of a given type runs: every agent's runs, and what
-// looks after the ledger. It is for workers and replayers.
+// Registered is what a workflow of a given type runs: every agent's runs, what
+// looks after the ledger, and what tells notices. It is for workers and replayers.
 func (r *Runs) Registered() map[string]any {
-	out := map[string]any{signals.WorkflowSweep: Sweep, signals.WorkflowResolve: Resolve}
+	out := map[string]any{signals.WorkflowSweep: Sweep, signals.WorkflowResolve: Resolve, signals.WorkflowNotice: Notice}
 	for _, name := range r.agents.Names() {
 		out[name] = r.Run
 	}

@@ -177,7 +177,7 @@ func flagCases() (cases []bad) {
 
 // None of these begins anything: neither a store nor Temporal is there.
 func TestBad_Usage(t *testing.T) {
-	cases := slices.Concat(usageCases, addressCases(), flagCases())
+	cases := slices.Concat(usageCases, noticeCases, addressCases(), flagCases())
 	t.Chdir(t.TempDir())
 	t.Setenv("OPENAI_API_KEY", "")
 	t.Setenv("OPENAI_BASE_URL", "")

@@ -30,7 +30,7 @@ var meanings = []struct {
 	{exitOK, "", "it was done"},
 	{exitFailure, agent.CodeInternal, "it failed"},
 	{exitUsage, agent.CodeInvalid, "the command line, the configuration or what is in them is wrong: nothing was done"},
-	{exitNotFound, agent.CodeNotFound, "there is no such run, gate, agent or table"},
+	{exitNotFound, agent.CodeNotFound, "there is no such run, gate, agent, target, notice or table"},
 	{exitConflict, agent.CodeConflict, "something else stands in its place: another content under the id or key, a gate that was decided or has changed"},
 	{exitEnded, agent.CodeEnded, "the run has ended"},
 	{exitUnavailable, agent.CodeUnavailable, "Temporal, the store or the run does not answer: try again with the same --id"},

@@ -45,7 +45,7 @@ A worker of your own agents is a main of a few lines:
 	}
 	data := cmd.Flags().String("data", ".interlock", "`folder` for the sample shop and mail service")
 	a.configured(cmd.Flags(), slices.Concat([]string{"task_queue", "shutdown_timeout", "worker.max_activities", "worker.cache_size",
-		"tokens.issuer", "tokens.audience", "tokens.keys", "tokens.jwks", "tokens.revoked"},
+		"tokens.issuer", "tokens.audience", "tokens.keys", "tokens.jwks", "tokens.revoked", "notices.targets", "notices.page", "notices.give_up"},
 		storeKeys, modelKeys, temporalKeys, logKeys)...)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := a.settings(cmd, "info")

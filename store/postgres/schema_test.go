@@ -22,7 +22,7 @@ func TestSchemaVersions(t *testing.T) {
 	ctx, dsn := context.Background(), pgtest.New(t)
 	have, want, err := postgres.Version(ctx, dsn)
 	require.NoError(t, err)
-	require.Equal(t, []int64{0, 4}, []int64{have, want})
+	require.Equal(t, []int64{0, 5}, []int64{have, want})
 	_, err = postgres.Open(ctx, dsn, &postgres.Options{NoMigrate: true})
 	requireCode(t, agent.CodeUnavailable, err, "run interlock migrate")
 	have, _, err = postgres.Version(ctx, dsn)
@@ -31,10 +31,10 @@ func TestSchemaVersions(t *testing.T) {
 
 	from, to, err := postgres.Migrate(ctx, dsn)
 	require.NoError(t, err)
-	require.Equal(t, []int64{0, 4}, []int64{from, to})
+	require.Equal(t, []int64{0, 5}, []int64{from, to})
 	from, to, err = postgres.Migrate(ctx, dsn)
 	require.NoError(t, err)
-	require.Equal(t, []int64{4, 4}, []int64{from, to})
+	require.Equal(t, []int64{5, 5}, []int64{from, to})
 	open(t, dsn, &postgres.Options{NoMigrate: true})
 
 	execute(t, dsn, "INSERT INTO interlock.schema_version (version_id, is_applied) VALUES (99999, true)")
@@ -104,11 +104,15 @@ func TestTriggersHoldTheRows(t *testing.T) {
 	_, _, err := s.Claim(ctx, store.Claim{Tenant: "acme", Key: "k", Address: h.Ref.Address, Tool: "pay"})
 	require.NoError(t, err)
 	require.NoError(t, s.Settle(ctx, "acme", "k", store.Outcome{Status: store.EffectApplied}))
+	require.NoError(t, s.Bury(ctx, store.DeadNotice{Tenant: "acme", ID: "n", Target: "ops"}))
+	_, err = s.SettleDead(ctx, "acme", "n", "ops", store.DeadDropped, "olga")
+	require.NoError(t, err)
 	conn := connection(t, dsn)
 	for _, change := range []string{
 		"UPDATE interlock.effects SET status = 'claimed'", "UPDATE interlock.effects SET result = '1'", "UPDATE interlock.effects SET attempts = 9",
 		"UPDATE interlock.effects SET undone_at = now(), resolved_by = 'me'",
 		"UPDATE interlock.events SET data = '{}' WHERE seq = 2", "UPDATE interlock.events SET branch = 'r2' WHERE seq = 2",
+		"UPDATE interlock.dead_notices SET ended = ''",
 	} {
 		_, err := conn.Exec(ctx, change)
 		require.ErrorContains(t, err, "never changes", change)

@@ -13,4 +13,5 @@ var writeStatements = append([]string{
 	insertModelCall, selectModelCall,
 	insertBlob,
 	upsertDeployment,
+	beginPlace, movePlace, buryNotice, selectDead, settleDead,
 }, insertEvents[:]...)

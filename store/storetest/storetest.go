@@ -44,6 +44,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"model calls", modelCallTests},
 		{"blobs", blobTests},
 		{"deployments", deploymentTests},
+		{"notices", noticeTests},
 		{"edges", edgeTests},
 		{"tenants", tenantTests},
 	} {
