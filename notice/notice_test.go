@@ -52,7 +52,7 @@ func TestOf(t *testing.T) {
 	}
 	for _, none := range []agent.EventType{agent.EventStarted, agent.EventMessage, agent.EventTurnStarted, agent.EventTurnCut, agent.EventProposal,
 		agent.EventCallAnswered, agent.EventStateSet, agent.EventConfirmed, agent.EventFactRecorded, agent.EventPhaseEntered, agent.EventStepStarted,
-		agent.EventStepResumed, agent.EventStepDone, agent.EventCommitRefused, agent.EventGateCounted, agent.EventVerdict, agent.EventRulingMade,
+		agent.EventStepResumed, agent.EventStepDone, agent.EventCommitRefused, agent.EventGateCounted, agent.EventGatePending, agent.EventVerdict, agent.EventRulingMade,
 		agent.EventRulingDrafted, agent.EventRulingConfirmed, agent.EventRulingLifted, agent.EventCancelRequested, agent.EventInputRefused,
 		agent.EventTrimmed, agent.EventPaused, agent.EventResumed, agent.EventAmended, agent.EventUndoRequested, agent.EventSnapshotLoaded,
 		agent.EventReminded, agent.EventInterrupted, agent.EventStepCut, agent.EventInterruptSettled} {
