@@ -111,13 +111,6 @@ func printOpenGates(p *printer, r *agent.Run) {
 	}
 }
 
-func byWhom(g agent.Gate) string {
-	if g.By == nil {
-		return inline(g.Reason)
-	}
-	return inline("by " + principal(g.By, g.Verified) + because(g.Reason))
-}
-
 func printSteps(p *printer, r *agent.Run) {
 	p.title("Steps")
 	rows := [][]string{}
@@ -187,18 +180,3 @@ func printBudget(p *printer, r *agent.Run) {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// principal names who acted. Nobody has checked an unverified one.
-func principal(p *agent.Principal, verified bool) string {
-	if p == nil {
-		return "nobody"
-	}
-	name := p.Subject
-	if len(p.Roles) > 0 {
-		name += " (" + strings.Join(p.Roles, ", ") + ")"
-	}
-	if !verified {
-		name += ", unverified"
-	}
-	return name
-}
