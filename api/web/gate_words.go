@@ -52,7 +52,11 @@ func outcomes(g agent.Gate, run *agent.Run) []outcomeView {
 		what = "the move is made, if its condition still holds"
 	}
 	if left := max(g.Quorum, 1) - len(g.Approvals); left > 1 {
-		what = fmt.Sprintf("your approval is counted; %d more are needed, and then %s", left-1, what)
+		more := "1 more is needed"
+		if left > 2 {
+			more = fmt.Sprintf("%d more are needed", left-1)
+		}
+		what = "your approval is counted; " + more + ", and then " + what
 	}
 	out := []outcomeView{
 		{"Approve", upper(what) + ". If a value shown here changes before, the approval is void."},

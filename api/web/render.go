@@ -94,7 +94,7 @@ func (v *visit) write(status int, name, block string, data any) error {
 
 func navOf(path string) string {
 	switch {
-	case path == "/":
+	case path == "/", path == "/decide", strings.Contains(path, "/gates/"):
 		return "inbox"
 	case strings.HasPrefix(path, "/runs"):
 		return "runs"

@@ -121,8 +121,17 @@ var routes = map[string]func(*visit) error{
 	"GET /{$}":                             showInbox,
 	"POST /decide":                         decideSeveral,
 	"GET /decided":                         showDecided,
+	"GET /runs":                            showRuns,
+	"GET /runs/{agent}/{key}":              showRun,
 	"GET /runs/{agent}/{key}/gates/{gate}": showGate,
-	"POST /runs/{agent}/{key}/gates/{gate}/verdict": decideOne,
+	"POST /runs/{agent}/{key}/gates/{gate}/verdict":     decideOne,
+	"POST /runs/{agent}/{key}/message":                  act(access.Message, sendMessage),
+	"POST /runs/{agent}/{key}/pause":                    act(access.Pause, sendPause),
+	"POST /runs/{agent}/{key}/resume":                   act(access.Resume, sendResume),
+	"GET /runs/{agent}/{key}/cancel":                    showCancel,
+	"POST /runs/{agent}/{key}/cancel":                   sendCancel,
+	"POST /runs/{agent}/{key}/rulings/{ruling}/lift":    act(access.RulingLift, sendLift),
+	"POST /runs/{agent}/{key}/rulings/{ruling}/confirm": act(access.RulingConfirm, sendConfirm),
 }
 
 // maxForm bounds what a form may send, in bytes: an edit and a result of the
