@@ -83,7 +83,7 @@ func showGate(v *visit) error {
 // gatePage shows a gate, with a form as it was sent where one was.
 func (v *visit) gatePage(status int, g foundGate, form verdictForm) error {
 	view := v.gateView(g)
-	view.Form = form.made(view)
+	view.Form = v.madeForm(form, g, view)
 	return v.page(status, "gate", "Gate "+g.gate.ID, view)
 }
 

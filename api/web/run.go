@@ -120,6 +120,7 @@ func (v *visit) runView(f found, sent actsView) (view runView, err error) {
 			return view, err
 		}
 	}
+	whole := run // whether a ruling binds depends on values that are masked where they are shown
 	run = run.Masked()
 	view = v.head(run)
 	view.Last, view.Past = last, past
@@ -129,6 +130,7 @@ func (v *visit) runView(f found, sent actsView) (view runView, err error) {
 	}
 	view.Picture = v.timeline(f.events, run)
 	v.body(&view, run)
+	view.Rulings = v.rulings(whole, past == nil)
 	if view.Context, err = v.context(f); err != nil {
 		return view, err
 	}
@@ -207,7 +209,6 @@ func (v *visit) body(view *runView, run *agent.Run) {
 	for _, x := range run.Facts {
 		view.Facts = append(view.Facts, factView{x.Quote, x.Turn})
 	}
-	view.Rulings = v.rulings(run, view.Past == nil)
 	view.Budget = budget(run)
 }
 

@@ -23,17 +23,28 @@ type verdictForm struct {
 	Reasons []string
 	Chosen  string // of Reasons
 	Text    string
+	Of      string            // the verdict whose form was sent
 	IDs     map[string]string // of each form: whatever is sent from this page twice is one verdict
 	MayEdit bool
+	Confirm string   // yes, no, or nothing
+	Again   string   // yes, no, or nothing
+	Answer  *control // the fields that an answer may set
+	Result  *control // what a tool in doubt would have answered
 }
 
-func (f verdictForm) made(view gateView) verdictForm {
-	f.Reasons = reasons
-	f.IDs = map[string]string{}
-	for _, v := range []agent.VerdictValue{agent.Approve, agent.Reject, agent.Return} {
-		f.IDs[string(v)] = newID("page-")
+// made is a form with what a page of a gate needs.
+func (v *visit) madeForm(f verdictForm, g foundGate, view gateView) verdictForm {
+	f.Reasons, f.IDs = reasons, map[string]string{}
+	for _, word := range []agent.VerdictValue{agent.Approve, agent.Reject, agent.Return, agent.GiveAnswer, agent.Happened, agent.DidNotHappen} {
+		f.IDs[string(word)] = newID("page-")
 	}
 	f.MayEdit = slices.ContainsFunc(view.Outcomes, func(o outcomeView) bool { return o.Verdict == "Edit" })
+	if f.Answer == nil && g.gate.Kind == agent.KindAsk {
+		f.Answer = answerControl(g.gate)
+	}
+	if f.Result == nil && g.gate.Kind == agent.KindDoubt {
+		f.Result = v.resultControl(g)
+	}
 	return f
 }
 
@@ -44,41 +55,63 @@ func decideOne(v *visit) error {
 	if err != nil {
 		return err
 	}
-	verdict, err := v.verdictOf(word, g.gate.ID)
+	form := verdictForm{Of: string(word), Chosen: v.form("why"), Text: v.form("reason"), Confirm: v.form("confirm"), Again: v.form("again")}
+	verdict, err := v.verdictOf(word, g, &form)
 	if err != nil {
-		return v.gatePage(http.StatusUnprocessableEntity, g, v.sentForm(err))
+		form.Problem = err.Error()
+		return v.gatePage(http.StatusUnprocessableEntity, g, form)
 	}
 	r, err := v.Starter.Decide(v.ctx, g.chain.Address, verdict)
 	_ = v.audited(access.Verdict, g.target()+" "+string(word), asError(r, err))
 	if o := v.outcomeOf(g.chain, verdict, r, err); o != nil {
+		if agent.ErrorCode(o) == agent.CodeInvalid {
+			return v.refusedForm(g, verdict, form, o)
+		}
 		return v.notDecided(g, o)
 	}
 	v.to(fmt.Sprintf("%s?after=%d", gatePath(g.run.Agent, g.run.Key, g.gate.ID), r.Seq))
 	return nil
 }
 
-// verdictOf is the verdict that a form says.
-func (v *visit) verdictOf(word agent.VerdictValue, gate string) (signals.Verdict, error) {
-	out := signals.Verdict{ID: v.form("id"), Gate: gate, Digest: v.form("digest"), Verdict: word, Principal: v.caller.Principal()}
+// verdictOf is the verdict that a form says. What the form asks by a schema stays
+// in form as it was sent.
+func (v *visit) verdictOf(word agent.VerdictValue, g foundGate, form *verdictForm) (signals.Verdict, error) {
+	out := signals.Verdict{ID: v.form("id"), Gate: g.gate.ID, Digest: v.form("digest"), Verdict: word, Principal: v.caller.Principal()}
 	if out.ID == "" || out.Digest == "" {
 		return out, agent.Errorf(agent.CodeInvalid, "the form is not whole: open the gate again and decide there")
 	}
+	var err error
 	switch word {
 	case agent.Approve:
 	case agent.Reject:
-		reason, err := rejection(v.form("why"), v.form("reason"))
-		if err != nil {
-			return out, err
-		}
-		out.Reason = reason
+		out.Reason, err = rejection(v.form("why"), v.form("reason"))
 	case agent.Return:
-		if out.Reason = v.form("reason"); out.Reason == "" {
-			return out, agent.Errorf(agent.CodeInvalid, "a return needs a note: the model is told it, and proposes anew")
-		}
+		out.Reason, err = v.form("reason"), needed(v.form("reason"), "a return needs a note: the model is told it, and proposes anew")
+	case agent.Edit:
+		return v.editOf(out)
+	case agent.GiveAnswer:
+		return v.answerOf(out, g.gate, form)
+	case agent.Happened, agent.DidNotHappen:
+		return v.resolutionOf(out, g, form)
 	default:
-		return out, agent.Errorf(agent.CodeInvalid, "%q is no verdict of this form: choose one of its buttons", word)
+		err = agent.Errorf(agent.CodeInvalid, "%q is no verdict of this form: choose one of its buttons", word)
 	}
-	return out, nil
+	return out, err
+}
+
+// refusedForm shows the form of a verdict that the run did not take, as it was
+// sent: nothing was recorded, and the gate stays open.
+func (v *visit) refusedForm(g foundGate, sent signals.Verdict, form verdictForm, err error) error {
+	switch {
+	case sent.Verdict == agent.Edit:
+		return v.editAgain(g, sent.Args, err)
+	case form.Answer != nil:
+		form.Answer.blame(err.Error())
+	case form.Result != nil:
+		form.Result.blame(err.Error())
+	}
+	form.Problem = err.Error()
+	return v.gatePage(http.StatusUnprocessableEntity, g, form)
 }
 
 // rejection is the reason of a reject: what was chosen, and why in their words.
@@ -92,10 +125,6 @@ func rejection(chosen, text string) (string, error) {
 		return text, nil
 	}
 	return chosen + ": " + text, nil
-}
-
-func (v *visit) sentForm(err error) verdictForm {
-	return verdictForm{Problem: err.Error(), Chosen: v.form("why"), Text: v.form("reason")}
 }
 
 // asError is what an audit line says of a receipt.
@@ -125,8 +154,6 @@ func (v *visit) outcomeOf(chain store.Chain, sent signals.Verdict, r agent.Recei
 func (v *visit) notDecided(g foundGate, err error) error {
 	code := agent.ErrorCode(err)
 	switch code {
-	case agent.CodeInvalid:
-		return v.gatePage(http.StatusUnprocessableEntity, g, v.sentForm(err))
 	case agent.CodeGateClosed, agent.CodeStale, agent.CodeConflict, agent.CodeEnded, agent.CodeDenied:
 	default:
 		return err

@@ -125,6 +125,8 @@ var routes = map[string]func(*visit) error{
 	"GET /runs/{agent}/{key}":              showRun,
 	"GET /runs/{agent}/{key}/gates/{gate}": showGate,
 	"POST /runs/{agent}/{key}/gates/{gate}/verdict":     decideOne,
+	"GET /runs/{agent}/{key}/gates/{gate}/edit":         showEdit,
+	"POST /runs/{agent}/{key}/gates/{gate}/edit":        previewEdit,
 	"POST /runs/{agent}/{key}/message":                  act(access.Message, sendMessage),
 	"POST /runs/{agent}/{key}/pause":                    act(access.Pause, sendPause),
 	"POST /runs/{agent}/{key}/resume":                   act(access.Resume, sendResume),

@@ -319,7 +319,7 @@ func (a answer) form(marker string) url.Values {
 			out.Add(name, attribute(in, "value"))
 		}
 		for _, m := range regexp.MustCompile(`(?s)<textarea[^>]*name="([^"]*)"[^>]*>\n?(.*?)</textarea>`).FindAllStringSubmatch(f, -1) {
-			out.Add(m[1], strings.ReplaceAll(unescape(m[2]), "\n", "\r\n")) // as browsers send it
+			out.Add(m[1], strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n").Replace(unescape(m[2]))) // as browsers send it
 		}
 		for _, m := range regexp.MustCompile(`(?s)<select[^>]*name="([^"]*)"[^>]*>(.*?)</select>`).FindAllStringSubmatch(f, -1) {
 			out.Add(unescape(m[1]), selected(m[2]))
