@@ -51,6 +51,11 @@ check: ## Check form, static analysis, import rule, modules and recorded histori
 	go test .
 	go test -timeout 10m ./replaytests/...
 
+# REASON says why clients must be broken, where they must.
+.PHONY: openapi
+openapi: ## Write api/openapi.json from the routes; refuses what breaks clients
+	go run ./api/openapi
+
 .PHONY: bench
 bench: bin/temporal ## Measure what a turn costs; one JSON object on stdout
 	@$(WITH_TEMPORAL) go run ./bench

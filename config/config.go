@@ -33,6 +33,7 @@ type Config struct {
 	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout" doc:"how long running work may take to end after SIGTERM" want:"a duration with its unit, such as 25s, from 1s to 1h"`
 	Worker          Worker        `mapstructure:"worker"`
 	Tokens          Tokens        `mapstructure:"tokens"`
+	API             API           `mapstructure:"api"`
 	Temporal        Temporal      `mapstructure:"temporal"`
 }
 
@@ -107,6 +108,15 @@ type Tokens struct {
 	SignWith string `mapstructure:"sign_with" doc:"private key, <id>.key.pem, that commands sign with" want:"the path of a file that only its owner can read, or nothing"`
 }
 
+// API is the HTTP API of `interlock serve`.
+type API struct {
+	Listen         string `mapstructure:"listen" doc:"address that the HTTP API listens at" want:"host:port, such as 127.0.0.1:8088 or :8088"`
+	AdminListen    string `mapstructure:"admin_listen" doc:"address of /livez, /readyz and /metrics, which ask for no token" want:"host:port, another than api.listen"`
+	Access         string `mapstructure:"access" doc:"file of access tokens: interlock access new" want:"the path of a file, or nothing"`
+	SessionKeyFile string `mapstructure:"session_key_file" doc:"file of 32 random bytes that sessions of browsers are signed with; without it they end with the process" want:"the path of a file that only its owner can read, or nothing"`
+	Rate           int    `mapstructure:"rate" doc:"requests a second that each subject may send" want:"a whole number from 1 to 100000"`
+}
+
 // Temporal names where the connection is described; see [TemporalOptions].
 type Temporal struct {
 	ConfigFile string `mapstructure:"config_file" doc:"Temporal's own TOML file; empty is TEMPORAL_CONFIG_FILE, else the user's temporal.toml" want:"the path of an existing file, or nothing"`
@@ -124,5 +134,6 @@ func Default() Config {
 		ShutdownTimeout: 25 * time.Second, // below the 30 s that Kubernetes grants
 		Worker:          Worker{MaxActivities: 0, CacheSize: -1},
 		Tokens:          Tokens{Audience: "interlock"},
+		API:             API{Listen: "127.0.0.1:8088", AdminListen: "127.0.0.1:8089", Rate: 20},
 	}
 }

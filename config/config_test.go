@@ -124,7 +124,7 @@ func TestTypesAreStrictInFilesAndParsedInVariables(t *testing.T) {
 
 func TestValidateNamesEveryKey(t *testing.T) {
 	found := problemsOf(t, Config{Worker: Worker{MaxActivities: -1, CacheSize: -2}, Temporal: Temporal{Profile: " "}}.Validate())
-	require.Len(t, found, 8)
+	require.Len(t, found, 11)
 	for _, p := range found {
 		require.NotEmpty(t, p.Want)
 	}

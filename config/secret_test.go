@@ -154,6 +154,11 @@ func TestEveryKeyRefusesWhatIsWrong(t *testing.T) {
 		"tokens.audience":       {"a b", "a\n"},
 		"tokens.keys":           nil, // looked for when it is used, as what follows
 		"tokens.sign_with":      nil,
+		"api.listen":            {"", "8088", "h", "h:p", "h:99999", "h h:80"},
+		"api.admin_listen":      {"", "8089", "127.0.0.1:8088"},
+		"api.access":            {"dir/", "a\x00b"},
+		"api.session_key_file":  {"dir/"},
+		"api.rate":              {"0", "-1", "100001", "x"},
 		"temporal.config_file":  nil,
 		"temporal.profile":      {" x"},
 	}

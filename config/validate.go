@@ -1,8 +1,10 @@
 package config
 
 import (
+	"net"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -46,6 +48,11 @@ func (c Config) problems() []Problem {
 	signs := c.Tokens.Keys != "" || c.Tokens.SignWith != ""
 	check("tokens.issuer", isWord(c.Tokens.Issuer) && (c.Tokens.Issuer != "" || !signs))
 	check("tokens.audience", isWord(c.Tokens.Audience) && (c.Tokens.Audience != "" || !signs))
+	check("api.listen", isAddress(c.API.Listen))
+	check("api.admin_listen", isAddress(c.API.AdminListen) && (c.API.AdminListen != c.API.Listen || strings.HasSuffix(c.API.Listen, ":0")))
+	check("api.access", c.API.Access == "" || isPath(c.API.Access))
+	check("api.session_key_file", c.API.SessionKeyFile == "" || isPath(c.API.SessionKeyFile))
+	check("api.rate", c.API.Rate >= 1 && c.API.Rate <= 100_000)
 	check("temporal.profile", strings.TrimSpace(c.Temporal.Profile) == c.Temporal.Profile)
 	return found
 }
@@ -71,6 +78,12 @@ func isWord(s string) bool {
 func isDSN(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && oneOf(u.Scheme, "postgres", "postgresql") && strings.Trim(u.Path, "/") != "" && isWord(s)
+}
+
+func isAddress(s string) bool {
+	_, port, err := net.SplitHostPort(s)
+	n, wrong := strconv.Atoi(port)
+	return err == nil && wrong == nil && n >= 0 && n <= 65535 && isWord(s)
 }
 
 func isBaseURL(s string) bool {

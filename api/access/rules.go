@@ -15,6 +15,7 @@ const (
 	Converse      Act = "converse"
 	RunList       Act = "run.list"
 	RunGet        Act = "run.get"
+	RunWhy        Act = "run.why" // with the errors that hold it up
 	RunEvents     Act = "run.events"
 	RunContext    Act = "run.context"
 	RunExport     Act = "run.export"
@@ -48,6 +49,7 @@ type On struct {
 
 // OnGate is the gate that an act is about.
 type OnGate struct {
+	ID      string
 	Kind    agent.StepKind
 	Roles   []string
 	Verdict agent.VerdictValue // verdict
@@ -86,6 +88,7 @@ var rules = map[Act]map[Role]reach{
 	Converse:      {Starter: tenant, Operator: tenant},
 	RunList:       {Starter: tenant, User: own, Reviewer: tenant, Operator: tenant},
 	RunGet:        {Starter: tenant, User: own, Reviewer: tenant, Operator: tenant},
+	RunWhy:        {Starter: tenant, Reviewer: tenant, Operator: tenant},
 	RunEvents:     {Starter: tenant, User: own, Reviewer: tenant, Operator: tenant},
 	RunContext:    {Starter: tenant, Reviewer: tenant, Operator: tenant},
 	RunExport:     {Starter: tenant, Reviewer: tenant, Operator: tenant},

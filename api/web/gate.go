@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"interlock/agent"
+	"interlock/api/visible"
 	"interlock/api/words"
 )
 
@@ -122,18 +123,8 @@ func (v *visit) gateView(f foundGate) gateView {
 			view.Kept = append(view.Kept, string(k.Verdict)+" by "+words.Principal(&k.Principal, k.Verified))
 		}
 	}
-	view.Misleading = misleading(g)
+	view.Misleading = visible.Gate(g)
 	return view
-}
-
-// misleading is what a gate's texts hold that does not show as what it is.
-func misleading(g agent.Gate) []string {
-	texts := []string{g.Title, g.Policy, g.Risk, g.Args.String()}
-	for _, f := range g.Reads {
-		texts = append(texts, g.Shown[f].String())
-	}
-	_, held := words.Visible(strings.Join(append(texts, g.Rulings...), " "))
-	return held
 }
 
 // maskedText stands for the value of a field that is tagged sensitive.
@@ -166,7 +157,7 @@ func pretty(j agent.JSON) codeView {
 		text = indented.String()
 	}
 	for _, line := range strings.Split(text, "\n") {
-		out.Lines = append(out.Lines, words.Inline(line))
+		out.Lines = append(out.Lines, visible.Inline(line))
 	}
 	out.Text = strings.Join(out.Lines, "\n")
 	return out

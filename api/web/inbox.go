@@ -11,6 +11,7 @@ import (
 
 	"interlock/agent"
 	"interlock/api/access"
+	"interlock/api/visible"
 	"interlock/api/words"
 	"interlock/signals"
 	"interlock/store"
@@ -240,7 +241,7 @@ func (v *visit) row(n int, r store.GateRow) rowView {
 	_, agentName, key, _ := signals.SplitAddress(r.Address)
 	row := rowView{N: n, ID: newID("page-"), Digest: g.Digest, Gate: agentName + "/" + key + "/" + g.ID, Path: gatePath(agentName, key, g.ID),
 		Title: g.Title, Agent: r.Agent, GateID: g.ID, Tool: g.Tool, Kind: g.Kind, Asker: words.AskedBy(g), Risk: g.Risk,
-		Since: v.moment(g.OpenedAt), Until: v.momentOf(g.ExpiresAt), Misleading: misleading(g), Single: single(g)}
+		Since: v.moment(g.OpenedAt), Until: v.momentOf(g.ExpiresAt), Misleading: visible.Gate(g), Single: single(g)}
 	if g.ExpiresAt != nil {
 		row.Soon = g.ExpiresAt.Sub(v.now) < time.Hour
 	}
@@ -254,7 +255,7 @@ func (v *visit) row(n int, r store.GateRow) rowView {
 		row.Approved = append(row.Approved, a.By.Subject)
 	}
 	if len(g.Args) <= fitsRow {
-		row.Args = words.Inline(g.Args.String())
+		row.Args = visible.Inline(g.Args.String())
 	} else {
 		row.More = pretty(g.Args)
 	}
@@ -275,8 +276,8 @@ func single(g agent.Gate) string {
 		return "it names a risk"
 	case len(g.Args) > fitsRow:
 		return "its arguments are too long for this list"
-	case len(misleading(g)) > 0:
-		return "its texts hold " + strings.Join(misleading(g), ", ")
+	case len(visible.Gate(g)) > 0:
+		return "its texts hold " + strings.Join(visible.Gate(g), ", ")
 	}
 	return ""
 }

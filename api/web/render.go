@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"interlock/api/access"
-	"interlock/api/words"
+	"interlock/api/visible"
 )
 
 // layout is what every page's template is given.
@@ -61,11 +61,20 @@ func parseTemplates(p *Pages) (map[string]*template.Template, error) {
 // funcs are what templates use. vis and lines are for whatever somebody else has
 // written: they show what would mislead; escaping is the template's.
 var funcs = template.FuncMap{
-	"vis":    words.Inline,
-	"lines":  words.Lines,
+	"vis":    visible.Inline,
+	"lines":  visibleLines,
 	"join":   func(all []string) string { return strings.Join(all, ", ") },
 	"static": staticPath,
 	"add":    func(a, b int) int { return a + b },
+}
+
+// visibleLines is a text with what would mislead as \uXXXX; lines stay lines.
+func visibleLines(s string) string {
+	all := strings.Split(s, "\n")
+	for i, line := range all {
+		all[i] = visible.Inline(line)
+	}
+	return strings.Join(all, "\n")
 }
 
 // page writes a whole page, or an error before anything is written.

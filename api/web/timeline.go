@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"interlock/agent"
+	"interlock/api/visible"
 	"interlock/api/words"
 )
 
@@ -232,7 +233,7 @@ func colourOf(e agent.Event) string {
 
 // shortened is a text for the picture, which has the whole one beside it.
 func shortened(s string) string {
-	r := []rune(words.Inline(strings.ReplaceAll(s, "\n", " ")))
+	r := []rune(visible.Inline(strings.ReplaceAll(s, "\n", " ")))
 	if len(r) > labelRunes {
 		return string(r[:labelRunes-1]) + "…"
 	}

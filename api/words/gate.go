@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"interlock/agent"
+	"interlock/api/visible"
 )
 
 // Rules are what a verdict must fulfil beside the role.
@@ -92,9 +93,9 @@ func Deciders(g agent.Gate) string {
 // ByWhom is who closed a gate and why; where nobody did, only why.
 func ByWhom(g agent.Gate) string {
 	if g.By == nil {
-		return Inline(g.Reason)
+		return visible.Inline(g.Reason)
 	}
-	return Inline("by " + Principal(g.By, g.Verified) + Because(g.Reason))
+	return visible.Inline("by " + Principal(g.By, g.Verified) + Because(g.Reason))
 }
 
 // Principal names who acted. Nobody has checked an unverified one.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"interlock/agent"
+	"interlock/api/visible"
 )
 
 // Value is a JSON value as a person writes it: money as an amount, a text
@@ -34,7 +35,7 @@ func Assigned(j agent.JSON) string {
 		case v.String() == "null":
 			out = append(out, n+" cleared")
 		case !Empty(v):
-			out = append(out, n+" = "+Inline(Value(v)))
+			out = append(out, n+" = "+visible.Inline(Value(v)))
 		}
 	}
 	if values == nil {

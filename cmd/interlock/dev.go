@@ -17,8 +17,8 @@ func (a *app) devCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Serves the refund agent on a local Temporal, to try it by hand",
-		Long: `Starts a local Temporal with its UI, a shop, a mail service and a worker with the
-refund agent and its scripted model, and prints commands to try. With --no-worker
+		Long: `Starts a local Temporal with its UI, a shop, a mail service, a worker with the
+refund agent and its scripted model, and the HTTP API, and prints commands to try. With --no-worker
 it starts Temporal and the store only, for a worker of your own. All data is in the
 folder of store.path, .interlock by default, and is still there the next time.
 
@@ -30,7 +30,7 @@ the configuration is wrong.`,
 	port := cmd.Flags().Int("port", 7233, "port of Temporal")
 	uiPort := cmd.Flags().Int("ui-port", 8233, "port of Temporal's UI")
 	bare := cmd.Flags().Bool("no-worker", false, "start Temporal and the store only, for a worker of your own")
-	a.configured(cmd.Flags(), "store.path", "task_queue", "log.level", "log.format")
+	a.configured(cmd.Flags(), "store.path", "task_queue", "api.listen", "log.level", "log.format")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		for name, p := range map[string]int{"port": *port, "ui-port": *uiPort} {
 			if p < 1 || p > 65535 {
@@ -65,11 +65,24 @@ func (a *app) serve(ctx context.Context, s *stage) error {
 	if err := sweeps.ScheduleSweep(ctx, sweepEvery); err != nil {
 		return errors.Join(err, s.Close())
 	}
-	return errors.Join(a.invite(ctx, s), s.Close())
+	d, people, err := s.openAPI(ctx)
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	served := make(chan error, 1)
+	go func() {
+		defer stop()
+		served <- d.serve(serving)
+	}()
+	err = a.invite(serving, s, welcome(d, people))
+	stop()
+	return errors.Join(err, <-served, s.Close())
 }
 
 // invite says what there is to try, and waits until ctx ends.
-func (a *app) invite(ctx context.Context, s *stage) error {
+func (a *app) invite(ctx context.Context, s *stage, welcome string) error {
 	file, err := filepath.Abs(s.settings.Store.Path)
 	if err != nil {
 		return err
@@ -84,8 +97,9 @@ Your worker, your backend and the interlock commands find them by:
 
 export TEMPORAL_ADDRESS=%s INTERLOCK_TASK_QUEUE=%s INTERLOCK_STORE_PATH=%s
 
+%s
 Ctrl-C stops everything; the data stays (delete the folder to begin anew).
-`, s.temporal.Address(), s.temporal.UIAddress(), filepath.Dir(file), s.temporal.Address(), s.settings.TaskQueue, file)
+`, s.temporal.Address(), s.temporal.UIAddress(), filepath.Dir(file), s.temporal.Address(), s.settings.TaskQueue, file, welcome)
 		<-ctx.Done()
 		return nil
 	}
@@ -105,8 +119,9 @@ mail         %s/messages
 data         %s (Temporal's warnings: temporal.log)
 
 %s
+%s
 Ctrl-C stops everything; the data stays (delete the folder to begin anew).
-`, s.temporal.Address(), s.temporal.UIAddress(), s.settings.TaskQueue, s.mail.URL(), filepath.Dir(file),
+`, s.temporal.Address(), s.temporal.UIAddress(), s.settings.TaskQueue, s.mail.URL(), filepath.Dir(file), welcome,
 		try{s.temporal.Address(), s.settings.TaskQueue, file, key, order}.text())
 	<-ctx.Done()
 	return nil

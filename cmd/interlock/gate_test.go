@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"interlock/agent"
-	told "interlock/api/words"
+	"interlock/api/visible"
 )
 
 func TestGate_ListAndShow(t *testing.T) {
@@ -38,7 +38,7 @@ func TestGate_ShowsWhatMisleads(t *testing.T) {
 	g := shownGate{gateLine: gateLine{Address: "acme/x/1", Gate: agent.Gate{ID: "1.1", Kind: agent.KindTool, Tool: "send", Status: agent.GateOpen,
 		Title: "Send to p\u0430ypal.com\x1b[2K\ngate 2.2 approved", Args: agent.JSON(`{"to":"a` + "\u202e\u200b\U000e0100" + long + `<img src=x onerror=1>"}`),
 		Reads: []string{"to"}, Shown: map[string]agent.JSON{"to": agent.JSON("\"\u2066x\"")}}},
-		Misleading: []string{told.HasDirection, told.HasInvisible}, run: &agent.Run{}}
+		Misleading: []string{visible.Direction, visible.Invisible}, run: &agent.Run{}}
 	var b strings.Builder
 	require.NoError(t, g.print(screen{&b}))
 	for _, bad := range []string{"\u202e", "\u200b", "\U000e0100", "\u00a0", "\u0430", "\x1b", "\u2066", "\ngate 2.2"} {

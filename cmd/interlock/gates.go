@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"interlock/agent"
+	"interlock/api/visible"
 	"interlock/store"
 )
 
@@ -149,13 +150,7 @@ func (s *session) gate(ctx context.Context, address, id string) (*shownGate, err
 			g.Provenance[f] = p
 		}
 	}
-	texts := []string{row.Gate.Title, row.Gate.Policy, row.Gate.Risk, row.Gate.Args.String()}
-	for _, f := range row.Gate.Reads {
-		texts = append(texts, row.Gate.Shown[f].String())
-	}
-	if _, held := visible(strings.Join(append(texts, row.Gate.Rulings...), " ")); held != nil {
-		g.Misleading = held
-	}
+	g.Misleading = append(g.Misleading, visible.Gate(row.Gate)...)
 	return g, nil
 }
 

@@ -18,7 +18,6 @@ import (
 	"interlock/signals"
 	"interlock/starter"
 	"interlock/store"
-	"interlock/token"
 	"interlock/worker"
 )
 
@@ -59,14 +58,12 @@ func (a *app) open(cmd *cobra.Command, needsStore bool) (*session, error) {
 		return nil, usageError{fmt.Errorf("how to reach Temporal: %w", err)}
 	}
 	given := []starter.Option{starter.WithTaskQueue(cfg.TaskQueue), starter.WithDeadline(timeout)}
-	if cfg.Tokens.SignWith != "" {
-		signer, err := token.OpenSigner(cfg.Tokens.SignWith)
-		if err != nil {
-			s.close()
-			return nil, usageError{err}
-		}
-		given = append(given, starter.WithSigner(signer, cfg.Tokens.Issuer, cfg.Tokens.Audience))
+	signing, err := signerOf(cfg)
+	if err != nil {
+		s.close()
+		return nil, err
 	}
+	given = append(given, signing...)
 	reader, err := s.openStore(cmd.Context(), cfg, settings)
 	switch {
 	case err != nil && needsStore:

@@ -4,8 +4,6 @@ import told "interlock/api/words"
 
 // The words of the command line are those of the pages.
 var (
-	visible   = told.Visible
-	inline    = told.Inline
 	describe  = told.Event
 	question  = told.Question
 	value     = told.Value

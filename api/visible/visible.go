@@ -1,4 +1,6 @@
-package words
+// Package visible shows texts of models, tools and users to a person who decides by
+// them: with everything that could mislead as \uXXXX, and a word about it.
+package visible
 
 import (
 	"fmt"
@@ -7,22 +9,24 @@ import (
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"interlock/agent"
 )
 
 // What a text can hold that a person does not see as what it is. A reviewer
 // must see it, and a terminal must not obey it.
 const (
-	HasControl   = "control characters"
-	HasDirection = "characters that turn the direction of text"
-	HasInvisible = "invisible characters"
-	HasSpace     = "unusual spaces"
-	HasMixed     = "letters of several alphabets in one word"
-	HasPadding   = "long runs of spaces"
+	Control   = "control characters"
+	Direction = "characters that turn the direction of text"
+	Invisible = "invisible characters"
+	Space     = "unusual spaces"
+	Mixed     = "letters of several alphabets in one word"
+	Padding   = "long runs of spaces"
 )
 
-// Visible is a text in one line with everything that could mislead as \uXXXX,
+// Text is a text in one line with everything that could mislead as \uXXXX,
 // and what it holds of that. JSON stays JSON of the same value.
-func Visible(s string) (text string, held []string) {
+func Text(s string) (text string, held []string) {
 	var b strings.Builder
 	note := func(what string) {
 		if !slices.Contains(held, what) {
@@ -31,34 +35,45 @@ func Visible(s string) (text string, held []string) {
 	}
 	foreign := mixedWords(s)
 	for at, r := range s {
-		what := misleads(r)
+		what := Misleads(r)
 		if foreign[at] {
-			what = HasMixed
+			what = Mixed
 		}
 		switch {
 		case r == utf8.RuneError:
-			what = HasControl
+			what = Control
 			fallthrough
 		case what != "":
 			note(what)
-			b.WriteString(escaped(r))
+			b.WriteString(Escaped(r))
 		default:
 			b.WriteRune(r)
 		}
 	}
 	if strings.Contains(s, strings.Repeat(" ", 16)) {
-		note(HasPadding)
+		note(Padding)
 	}
 	return b.String(), held
 }
 
-// Inline is Visible for where there is no room for a warning.
+// Inline is Text for where there is no room for a warning.
 func Inline(s string) string {
-	text, _ := Visible(s)
+	text, _ := Text(s)
 	return text
 }
 
-func escaped(r rune) string {
+// Gate is what a gate's texts hold that does not show as what it is.
+func Gate(g agent.Gate) []string {
+	texts := []string{g.Title, g.Policy, g.Risk, g.Args.String()}
+	for _, f := range g.Reads {
+		texts = append(texts, g.Shown[f].String())
+	}
+	_, held := Text(strings.Join(append(texts, g.Rulings...), " "))
+	return held
+}
+
+// Escaped is a character as JSON escapes it.
+func Escaped(r rune) string {
 	if r > 0xffff {
 		high, low := utf16.EncodeRune(r)
 		return fmt.Sprintf(`\u%04x\u%04x`, high, low)
@@ -66,18 +81,19 @@ func escaped(r rune) string {
 	return fmt.Sprintf(`\u%04x`, r)
 }
 
-func misleads(r rune) string {
+// Misleads says what is wrong with a character by itself, "" where nothing is.
+func Misleads(r rune) string {
 	switch {
 	case r == ' ' || r > ' ' && r < 0x7f:
 		return ""
 	case unicode.IsControl(r):
-		return HasControl
+		return Control
 	case r == 0x061c, r == 0x200e, r == 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-		return HasDirection
+		return Direction
 	case unicode.In(r, unicode.Zs, unicode.Zl, unicode.Zp), r == 0x2800:
-		return HasSpace
+		return Space
 	case unicode.In(r, unicode.Cf, unicode.Co, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point), !unicode.IsPrint(r):
-		return HasInvisible
+		return Invisible
 	}
 	return ""
 }
@@ -105,24 +121,10 @@ func mixedWords(s string) map[int]bool {
 			latin = true
 		case unicode.In(r, lookalikes...):
 			foreign = append(foreign, at)
-		case !unicode.IsDigit(r) && !unicode.Is(unicode.Mn, r) && misleads(r) == "":
+		case !unicode.IsDigit(r) && !unicode.Is(unicode.Mn, r) && Misleads(r) == "":
 			end()
 		}
 	}
 	end()
 	return found
-}
-
-// Lines is a text with what a terminal would obey or not show as \uXXXX. Lines
-// stay lines, and letters letters.
-func Lines(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if what := misleads(r); r != '\n' && (what != "" || r == utf8.RuneError) {
-			b.WriteString(escaped(r))
-			continue
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }

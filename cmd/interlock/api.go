@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+	sdklog "go.temporal.io/sdk/log"
+
+	"interlock/api"
+	"interlock/api/access"
+	"interlock/config"
+	"interlock/starter"
+	"interlock/store"
+	"interlock/token"
+	"interlock/worker"
+)
+
+func (a *app) serveCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Serves the HTTP API", Args: cobra.NoArgs,
+		Long: `Serves the HTTP API (docs/http.md) until SIGINT or SIGTERM: then it takes no new
+request, lets those under way end within shutdown_timeout, and exits with 0. A second
+signal ends it at once. It keeps nothing: run as many as you like.
+
+The store must be there (` + "`interlock migrate`" + `), and so must the file of access tokens
+(` + "`interlock access new`" + `): without it nobody could be told from anybody, so it does not
+begin. Temporal may be away: /readyz says so. What it sends to runs is signed where
+tokens.sign_with is set.
+
+It speaks plain HTTP: before anything but this machine put a proxy that speaks TLS.`,
+		Example: `  interlock serve --api-access /etc/interlock/access.yaml --api-listen 0.0.0.0:8088`,
+	}
+	a.configured(cmd.Flags(), slices.Concat([]string{"task_queue", "shutdown_timeout", "api.listen", "api.admin_listen", "api.access", "api.session_key_file", "api.rate",
+		"tokens.issuer", "tokens.audience", "tokens.sign_with"}, storeKeys, temporalKeys, logKeys)...)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := a.settings(cmd, "info")
+		if err != nil {
+			return err
+		}
+		return a.serveAPI(cmd.Context(), cfg)
+	}
+	return cmd
+}
+
+// serveAPI serves until ctx ends.
+func (a *app) serveAPI(ctx context.Context, cfg config.Config) (err error) {
+	log := cfg.Log.Logger(a.err)
+	d := &door{log: log, grace: cfg.ShutdownTimeout}
+	if d.tokens, err = openAccess(cfg.API, log); err != nil {
+		return err
+	}
+	if cfg.API.SessionKeyFile != "" { // a wrong one is told now, and not with the first session
+		if _, err := access.ReadSessionKey(cfg.API.SessionKeyFile); err != nil {
+			return usageError{err}
+		}
+	}
+	signing, err := signerOf(cfg)
+	if err != nil {
+		return err
+	}
+	st, err := worker.OpenStore(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	options, err := config.TemporalOptions(cfg)
+	if err != nil {
+		return usageError{err}
+	}
+	options.Logger = sdklog.NewStructuredLogger(log)
+	c, err := client.NewLazyClient(options)
+	if err != nil {
+		return usageError{fmt.Errorf("how to reach Temporal: %w", err)}
+	}
+	defer c.Close()
+	if err := d.open(ctx, cfg, starter.New(c, append(signing, starter.WithReader(st), starter.WithTaskQueue(cfg.TaskQueue))...), st, c); err != nil {
+		return err
+	}
+	if err := d.openAdmin(cfg.API); err != nil {
+		return err
+	}
+	log.Info("the HTTP API listens", "address", d.public.Addr().String(), "admin", d.admin.Addr().String(), "access", cfg.API.Access)
+	return d.serve(ctx)
+}
+
+// openAccess reads the file of access tokens.
+func openAccess(c config.API, log *slog.Logger) (*access.Tokens, error) {
+	if c.Access == "" {
+		return nil, usagef("no file of access tokens is named, so it does not listen at %s: everybody who reaches it could do everything, or nobody anything. Make one by `interlock access new`, and name it by --api-access, INTERLOCK_API_ACCESS or the file's key api.access", c.Listen)
+	}
+	tokens, err := access.OpenTokens(c.Access, log)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return tokens, nil
+}
+
+// signerOf signs what is sent to runs, where there is a key.
+func signerOf(cfg config.Config) ([]starter.Option, error) {
+	if cfg.Tokens.SignWith == "" {
+		return nil, nil
+	}
+	signer, err := token.OpenSigner(cfg.Tokens.SignWith)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return []starter.Option{starter.WithSigner(signer, cfg.Tokens.Issuer, cfg.Tokens.Audience)}, nil
+}
+
+// door is where the HTTP API listens. Without an admin listener there is none.
+type door struct {
+	log           *slog.Logger
+	grace         time.Duration
+	tokens        *access.Tokens
+	server        *api.Server
+	public, admin net.Listener
+	closing       context.Context // ended: it is about to stop
+}
+
+// open makes the server and listens; nobody is answered yet.
+func (d *door) open(ctx context.Context, cfg config.Config, runs api.Runs, st store.Store, c client.Client) (err error) {
+	d.closing = ctx
+	d.server, err = api.New(api.Config{Runs: runs, Reads: st, Auth: d.tokens, Log: d.log, Limits: api.Limits{Rate: float64(cfg.API.Rate)},
+		Checks: map[string]func(context.Context) error{
+			"access": d.tokens.Check,
+			"store":  func(ctx context.Context) error { _, err := st.AllDeployed(ctx); return err },
+			"temporal": func(ctx context.Context) error {
+				_, err := c.CheckHealth(ctx, &client.CheckHealthRequest{})
+				return err
+			},
+			"staying": func(context.Context) error {
+				if d.closing.Err() != nil {
+					return errors.New("it is stopping")
+				}
+				return nil
+			},
+		}})
+	if err != nil {
+		return err
+	}
+	if d.public, err = net.Listen("tcp", cfg.API.Listen); err != nil {
+		return fmt.Errorf("the HTTP API: %w: stop what uses the port, or choose another by --api-listen", err)
+	}
+	return nil
+}
+
+// openAdmin listens for operators.
+func (d *door) openAdmin(cfg config.API) (err error) {
+	if d.admin, err = net.Listen("tcp", cfg.AdminListen); err != nil {
+		return errors.Join(fmt.Errorf("the operators' port: %w: stop what uses it, or choose another by --api-admin-listen", err), d.public.Close())
+	}
+	return nil
+}
+
+// serve answers until ctx ends. The operators' port is the last to close: it says
+// meanwhile that this process is not ready any more.
+func (d *door) serve(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	write := api.DefaultLimits().Deadline + 10*time.Second
+	var failed [2]error
+	var public, all sync.WaitGroup
+	adminEnds, endAdmin := context.WithCancel(context.WithoutCancel(ctx))
+	defer endAdmin()
+	public.Go(func() {
+		defer stop() // one that fails ends the other
+		failed[0] = api.Serve(ctx, d.public, d.server.Handler(), write, d.grace, d.log)
+	})
+	if d.admin != nil {
+		all.Go(func() {
+			defer stop()
+			failed[1] = api.Serve(adminEnds, d.admin, d.server.Admin(), write, time.Second, d.log)
+		})
+	}
+	public.Wait()
+	endAdmin()
+	all.Wait()
+	return errors.Join(failed[:]...)
+}
