@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -245,4 +246,31 @@ func (v *visit) rulings(run *agent.Run, now bool) (out []rulingView) {
 
 func withTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, d)
+}
+
+// exported is a run with all its events, sensitive fields masked.
+type exported struct {
+	Run    *agent.Run    `json:"run"`
+	Events []agent.Event `json:"events"`
+}
+
+// export answers with a run and its journal as one file, as the API does to
+// programs.
+func export(v *visit) error {
+	f, err := v.find(access.RunExport)
+	if err != nil {
+		return err
+	}
+	out := exported{Run: f.run.Masked(), Events: []agent.Event{}}
+	for _, e := range f.events {
+		out.Events = append(out.Events, e.Masked(f.run.Sensitive))
+	}
+	data, err := json.MarshalIndent(out, "", " ")
+	if err != nil {
+		return err
+	}
+	v.w.Header().Set("Content-Type", "application/json")
+	v.w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", f.run.Agent+"-"+f.run.Key+".json"))
+	_, err = v.w.Write(append(data, '\n'))
+	return err
 }

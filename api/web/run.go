@@ -127,6 +127,9 @@ func (v *visit) runView(f found, sent actsView) (view runView, err error) {
 	if past == nil {
 		v.why(&view, f)
 		view.Acts = v.acts(f, sent)
+		if access.Check(v.caller, access.RunExport, f.on()) == nil {
+			view.Exports = []link{{view.Path + "/export", "the run and its events, as JSON"}}
+		}
 	}
 	view.Picture = v.timeline(f.events, run)
 	v.body(&view, run)

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -181,4 +182,22 @@ func TestRuns(t *testing.T) {
 	require.Contains(t, w.as("c-018").get("/runs?user=c-017").body, "There are no such runs.", "others' runs")
 	require.Equal(t, 50, strings.Count(w.as("c-017").get("/runs").body, `<li class="row">`))
 	require.Equal(t, http.StatusUnprocessableEntity, ann.get("/runs?agent=%00").status)
+}
+
+// An export is the journal, byte for byte, but for what is masked.
+func TestRun_Export(t *testing.T) {
+	w := newWorld(t)
+	run := w.atGate("1", payOptions{}, args)
+	a := w.as("ann").get(runAt + "/export")
+	require.Equal(t, `attachment; filename="pay-1.json"`, a.header.Get("Content-Disposition"))
+	var out struct {
+		Run    agent.Run
+		Events []agent.Event
+	}
+	require.NoError(t, json.Unmarshal([]byte(a.body), &out))
+	require.Equal(t, args, out.Run.Gates[0].Args.String())
+	require.Len(t, out.Events, len(run.Events()))
+	again, err := agent.Reduce(out.Events)
+	require.NoError(t, err)
+	require.Equal(t, "(masked)", decoded[map[string]any](t, again.State)["card"])
 }

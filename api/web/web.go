@@ -14,6 +14,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -59,8 +60,6 @@ type Config struct {
 	Audit    *access.Audit
 	Log      *slog.Logger     // nil: slog's default
 	Now      func() time.Time // nil: the clock
-	// Export says that the API's route of exports is mounted beside the pages.
-	Export bool
 }
 
 // Pages are all pages.
@@ -130,6 +129,7 @@ var routes = map[string]func(*visit) error{
 	"POST /runs/{agent}/{key}/message":                  act(access.Message, sendMessage),
 	"POST /runs/{agent}/{key}/pause":                    act(access.Pause, sendPause),
 	"POST /runs/{agent}/{key}/resume":                   act(access.Resume, sendResume),
+	"GET /runs/{agent}/{key}/export":                    export,
 	"GET /runs/{agent}/{key}/cancel":                    showCancel,
 	"POST /runs/{agent}/{key}/cancel":                   sendCancel,
 	"POST /runs/{agent}/{key}/rulings/{ruling}/lift":    act(access.RulingLift, sendLift),
@@ -154,8 +154,19 @@ func (p *Pages) outer(next http.Handler) http.Handler {
 		id := newID("")
 		h.Set("X-Request-Id", id)
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, id)))
+		ctx, cancel := context.WithTimeout(context.WithValue(r.Context(), requestKey{}, id), requestFor)
+		defer cancel()
+		defer func() {
+			if what := recover(); what != nil && what != http.ErrAbortHandler {
+				p.Log.ErrorContext(ctx, "page panicked", "path", r.URL.Path, "request_id", id, "panic", what, "stack", string(debug.Stack()))
+				http.Error(w, "A mistake of ours. The log says more under the request id "+id+".", http.StatusInternalServerError)
+			}
+		}()
+		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
+
+// requestFor is how long a page may take.
+const requestFor = 25 * time.Second
 
 type requestKey struct{}
