@@ -2,7 +2,10 @@ module interlock
 
 go 1.26.8
 
-ignore ./examples/typescript/node_modules
+ignore (
+	./api/web/axe/node_modules
+	./examples/typescript/node_modules
+)
 
 require (
 	github.com/chromedp/cdproto v0.159.0

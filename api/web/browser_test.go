@@ -182,6 +182,7 @@ func (b *tab) shoot(name string) {
 // everywhere shows a page on all screens, light and dark.
 func (b *tab) everywhere(name string) {
 	b.t.Helper()
+	axe := axeSource(b.t)
 	for _, s := range []screen{phone, desk} {
 		for _, dark := range []bool{false, true} {
 			b.on(s, dark)
@@ -190,6 +191,7 @@ func (b *tab) everywhere(name string) {
 				colours = "dark"
 			}
 			b.shoot(fmt.Sprintf("%s-%s-%s", name, s.name, colours))
+			b.accessible(axe)
 		}
 	}
 }

@@ -130,7 +130,7 @@ func (w *world) Named(_ context.Context, id string) (access.Caller, error) {
 // start starts a run of an agent, for c-017 where options say nothing else.
 func (w *world) start(def *agent.Definition, key string, body any) *agenttest.Run {
 	w.t.Helper()
-	run := agenttest.Options{Now: noon, Tenant: "acme", Key: key, User: "c-017"}.Start(w.t, def, body)
+	run := agenttest.Options{Now: noon, Tenant: "acme", Key: key, User: "c-017"}.Start(quiet{w.t}, def, body)
 	description, err := agent.Encode(def.Description())
 	require.NoError(w.t, err)
 	require.NoError(w.t, w.store.Deployed(w.t.Context(), store.Deployment{Agent: def.Name, Version: def.Version, Fingerprint: def.Fingerprint(), Description: description}))
@@ -138,6 +138,12 @@ func (w *world) start(def *agent.Definition, key string, body any) *agenttest.Ru
 	w.keep(run)
 	return run
 }
+
+// quiet is a test that does not write its runs as scripts where it has failed: they
+// are not what is tested here.
+type quiet struct{ testing.TB }
+
+func (quiet) Failed() bool { return false }
 
 // keep brings a run's journal into the store.
 func (w *world) keep(run *agenttest.Run) { w.runs.keep(run) }
