@@ -21,7 +21,7 @@ import (
 )
 
 // patience is for what a browser does on a machine that does much else.
-const patience = 60 * time.Second
+const patience = 30 * time.Second
 
 // The screens that the pages are looked at on.
 var (

@@ -48,6 +48,18 @@ type option struct {
 // Empty text is a value too: a control that may be left out says which is meant.
 func (c control) EmptyName() string { return "empty" + c.Name }
 
+// Hint is what a person must know of the input beside its name.
+func (c control) Hint() string {
+	var all []string
+	if c.Kind == kindJSON {
+		all = append(all, "JSON")
+	}
+	if c.Optional {
+		all = append(all, "may be left out")
+	}
+	return strings.Join(all, ", ")
+}
+
 // GivenName is the box of an object that may be left out.
 func (c control) GivenName() string { return "given" + c.Name }
 

@@ -138,13 +138,20 @@ func (v *visit) fieldView(g agent.Gate, run *agent.Run, name string, masked bool
 	}
 	_, now := words.Members(run.State)
 	out.Changed = g.Status == agent.GateOpen && !now[name].Equal(shown)
-	if out.Value == out.JSON {
+	if g.Kind == agent.KindAsk || out.Value == out.JSON || typeOf(shown) == "string" && !alike(out.Value) {
 		out.JSON = ""
 	}
 	if masked {
 		out.Value, out.JSON = maskedText, ""
 	}
 	return out
+}
+
+// alike reports a text that reads like a JSON value of another type, so that the
+// exact one stands beside it.
+func alike(text string) bool {
+	_, err := agent.Canonical([]byte(text))
+	return err == nil
 }
 
 // pretty is canonical JSON on lines of its own. The digits stay as they are: it is

@@ -47,19 +47,19 @@ func outcomes(g agent.Gate, run *agent.Run) []outcomeView {
 			{"It happened", "The step is done with the result that you give, and the ledger has it so for good."},
 			{"It did not happen", "The step has failed, and the ledger has it so; or it runs again, by the protocol of its tool."}}
 	}
-	what := g.Tool + " runs once, with exactly these arguments"
+	what := "Interlock runs " + g.Tool + " once, with exactly these arguments"
 	if g.Kind == agent.KindMove {
-		what = "the move is made, if its condition still holds"
+		what = "The move is made, if its condition still holds"
 	}
 	if left := max(g.Quorum, 1) - len(g.Approvals); left > 1 {
 		more := "1 more is needed"
 		if left > 2 {
 			more = fmt.Sprintf("%d more are needed", left-1)
 		}
-		what = "your approval is counted; " + more + ", and then " + what
+		what = "Your approval is counted; " + more + ", and then " + what
 	}
 	out := []outcomeView{
-		{"Approve", upper(what) + ". If a value shown here changes before, the approval is void."},
+		{"Approve", what + ". If a value shown here changes before, the approval is void."},
 		{"Reject", "It does not run, now or later: the same call is refused as long as " + unchanged(g) + ", until a person lifts that ruling. The model and the user are told the reason."},
 		{"Return", "It does not run, and nothing is remembered. The model is told your note, and may propose something else."},
 	}

@@ -65,8 +65,12 @@ var funcs = template.FuncMap{
 	"lines":  visibleLines,
 	"join":   func(all []string) string { return strings.Join(all, ", ") },
 	"static": staticPath,
+	"rows":   rows,
 	"add":    func(a, b int) int { return a + b },
 }
+
+// rows is how high an input of a text is.
+func rows(text string) int { return min(max(strings.Count(text, "\n")+1+len(text)/60, 1), 14) }
 
 // visibleLines is a text with what would mislead as \uXXXX; lines stay lines.
 func visibleLines(s string) string {
