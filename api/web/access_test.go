@@ -68,7 +68,9 @@ func TestSession_Revoked(t *testing.T) {
 	ann := w.as("ann")
 	form := with(ann.get(path("1", "2.1")).form(`value="approve"`), "verdict", "approve")
 	delete(w.people, w.tokens["ann"])
-	require.Equal(t, "/login?next=%2Fruns%2Fpay%2F1%2Fgates%2F2.1", ann.post(path("1", "2.1")+"/verdict", form).at)
+	out := ann.post(path("1", "2.1")+"/verdict", form)
+	require.Equal(t, "/login?next=%2Fruns%2Fpay%2F1%2Fgates%2F2.1&lost=form", out.at)
+	require.Contains(t, ann.get(out.at).body, "what you sent was not sent")
 	require.Equal(t, agent.GateOpen, w.runs.all["acme/pay/1"].Gate("2.1").Status)
 }
 

@@ -67,6 +67,7 @@ func decideSeveral(v *visit) error {
 const (
 	severalFor    = 20 * time.Second
 	severalAtOnce = 8
+	standFor      = 8 * time.Second // for how the gates stand
 )
 
 // decideEach gives the verdict at each gate, and says in a word what became of
@@ -76,17 +77,23 @@ func (v *visit) decideEach(chosen []choice, word agent.VerdictValue, reason stri
 	defer cancel()
 	within := *v
 	within.ctx = ctx
-	out, slots := make([]string, len(chosen)), make(chan struct{}, severalAtOnce)
+	out := make([]string, len(chosen))
+	atOnce(len(chosen), func(i int) { out[i] = within.decideChoice(chosen[i], word, reason) })
+	return out
+}
+
+// atOnce does n things, so many at a time, and waits for all.
+func atOnce(n int, do func(i int)) {
+	slots := make(chan struct{}, severalAtOnce)
 	var all sync.WaitGroup
-	for i, c := range chosen {
+	for i := range n {
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
-			out[i] = within.decideChoice(c, word, reason)
+			do(i)
 		})
 	}
 	all.Wait()
-	return out
 }
 
 func (v *visit) severalOf() (word agent.VerdictValue, reason string, err error) {
@@ -185,19 +192,22 @@ type decidedRow struct {
 // showDecided tells of each gate what became of its verdict, and how it stands.
 // The address only says what was answered; how a gate stands is read anew.
 func showDecided(v *visit) error {
-	var view decidedView
-	for _, d := range v.r.URL.Query()["d"] {
-		ref, code, _ := strings.Cut(d, "~")
-		parts := strings.Split(ref, "/")
-		if len(parts) != 3 || len(view.Rows) >= inboxPage {
-			continue
-		}
-		view.Rows = append(view.Rows, v.decidedRow(parts[0], parts[1], parts[2], code))
-	}
-	if len(view.Rows) == 0 {
+	asked := v.r.URL.Query()["d"]
+	asked = slices.DeleteFunc(asked[:min(len(asked), inboxPage)], func(d string) bool { return strings.Count(d, "/") != 2 })
+	if len(asked) == 0 {
 		v.to("/")
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(v.ctx, standFor)
+	defer cancel()
+	within := *v
+	within.ctx = ctx
+	view := decidedView{Rows: make([]decidedRow, len(asked))}
+	atOnce(len(asked), func(i int) {
+		ref, code, _ := strings.Cut(asked[i], "~")
+		parts := strings.Split(ref, "/")
+		view.Rows[i] = within.decidedRow(parts[0], parts[1], parts[2], code)
+	})
 	slices.SortStableFunc(view.Rows, func(a, b decidedRow) int { // what needs another look comes first
 		switch {
 		case a.Taken == b.Taken:
@@ -237,21 +247,31 @@ func (v *visit) decidedRow(agentName, key, gate, code string) decidedRow {
 // gateNow is a gate as it stands, where the caller may see it. The run itself is
 // asked first: the journal may not have yet what was decided a moment ago.
 func (v *visit) gateNow(agentName, key, gate string) (agent.Gate, error) {
-	address := signals.Address(v.caller.Tenant, agentName, key)
 	if signals.CheckAddress(v.caller.Tenant, agentName, key) != nil {
 		return agent.Gate{}, access.NotFound()
 	}
+	address := signals.Address(v.caller.Tenant, agentName, key)
+	on := access.On{Tenant: v.caller.Tenant, Run: address}
 	run, err := v.Starter.Get(v.ctx, address)
+	if err == nil {
+		on.User = run.User
+		if i := slices.IndexFunc(run.Gates, func(g agent.Gate) bool { return g.ID == gate }); i >= 0 {
+			return v.mayShow(run.Gates[i], on)
+		}
+	}
+	row, err := v.Starter.Gate(context.WithoutCancel(v.ctx), address, gate)
 	if err != nil {
 		return agent.Gate{}, err
 	}
-	for _, g := range run.Gates {
-		if g.ID == gate {
-			on := access.On{Tenant: v.caller.Tenant, Run: address, User: run.User, Gate: &access.OnGate{Kind: g.Kind, Roles: g.Roles}}
-			return g, access.Check(v.caller, access.GateGet, on)
-		}
+	return v.mayShow(row.Gate, on)
+}
+
+func (v *visit) mayShow(g agent.Gate, on access.On) (agent.Gate, error) {
+	on.Gate = &access.OnGate{Kind: g.Kind, Roles: g.Roles}
+	if err := access.Check(v.caller, access.GateGet, on); err != nil {
+		return agent.Gate{}, err
 	}
-	return agent.Gate{}, access.NotFound()
+	return g, nil
 }
 
 // becameText says what a word of the address means.

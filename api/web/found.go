@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"net/http"
 	"slices"
 
 	"interlock/agent"
@@ -45,8 +46,25 @@ func (v *visit) find(act access.Act) (f found, err error) {
 		}
 		return f.on(), nil
 	})
-	return f, v.audited(act, v.address(), err)
+	return f, v.looked(access.RunGet, act, v.address(), err)
 }
+
+// looked writes the line of a look, or of an act that is refused already. One that
+// is not writes its own line, once it is known what came of it.
+func (v *visit) looked(look, act access.Act, target string, err error) error {
+	switch {
+	case err != nil:
+		return v.audited(act, target, err)
+	case v.r.Method == http.MethodPost:
+		return nil
+	case actsOnRuns[act]:
+		act = look
+	}
+	return v.audited(act, target, nil)
+}
+
+// actsOnRuns are the acts whose pages are looked at before they are sent.
+var actsOnRuns = map[access.Act]bool{access.Verdict: true, access.Cancel: true}
 
 func (v *visit) read() (f found, err error) {
 	if f.chain, err = v.chain(); err != nil {
@@ -106,7 +124,7 @@ func (v *visit) findGate(act access.Act, verdict agent.VerdictValue) (g foundGat
 		on.Gate = &access.OnGate{Kind: g.gate.Kind, Roles: g.gate.Roles, Verdict: verdict}
 		return on, nil
 	})
-	return g, v.audited(act, target, err)
+	return g, v.looked(access.GateGet, act, target, err)
 }
 
 func (v *visit) readGate(id string) (g foundGate, err error) {

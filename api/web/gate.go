@@ -42,6 +42,7 @@ type gateView struct {
 	Closed        *moment
 	Outcomes      []outcomeView // what happens on each verdict
 	Kept          []string      // verdicts that wait to be judged
+	Drafts        []rulingView  // of rulings about the same tool
 	WhyNot        string
 	Signed        string // that the caller's verdict is not proven
 	Digest        string
@@ -121,6 +122,11 @@ func (v *visit) gateView(f foundGate) gateView {
 	for _, k := range run.Kept {
 		if k.Gate == g.ID {
 			view.Kept = append(view.Kept, string(k.Verdict)+" by "+words.Principal(&k.Principal, k.Verified))
+		}
+	}
+	for _, u := range v.rulings(run, true) {
+		if u.Status == string(agent.RulingDraft) && u.Tool == g.Tool {
+			view.Drafts = append(view.Drafts, u)
 		}
 	}
 	view.Misleading = visible.Gate(g)

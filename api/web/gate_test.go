@@ -34,6 +34,7 @@ func TestGate_Approve(t *testing.T) {
 	require.Equal(t, first.at, ann.post(path("1", "2.1")+"/verdict", form).at, "a double click is one verdict")
 	require.Len(t, run.Events(), events)
 	require.Contains(t, w.audit.last("acme/pay/1#2.1 approve"), `"subject":"ann"`)
+	require.Len(t, w.audit.of(`"act":"verdict"`), 2, "a line for each time that it was sent")
 
 	late := w.as("bob").post(path("1", "2.1")+"/verdict", with(form, "id", "another"))
 	require.Equal(t, http.StatusConflict, late.status)

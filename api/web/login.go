@@ -18,6 +18,7 @@ const (
 type loginView struct {
 	Next    string
 	Problem string
+	Lost    bool // a form was sent without a session, and came to nothing
 }
 
 func showLogin(v *visit) error {
@@ -26,7 +27,7 @@ func showLogin(v *visit) error {
 		v.to(next)
 		return nil
 	}
-	return v.page(http.StatusOK, "login", "Sign in", loginView{Next: next})
+	return v.page(http.StatusOK, "login", "Sign in", loginView{Next: next, Lost: v.query("lost") != ""})
 }
 
 // signIn begins a session for whoever has an access token.

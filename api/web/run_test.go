@@ -201,3 +201,47 @@ func TestRun_Export(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "(masked)", decoded[map[string]any](t, again.State)["card"])
 }
+
+// A draft of the model's binds nothing until a person confirms it, with one click.
+func TestRun_Drafts(t *testing.T) {
+	w := newWorld(t)
+	for key, word := range map[string]string{"1": "confirm", "2": "lift"} {
+		run := w.atGate(key, payOptions{}, args)
+		run.Says("never pay that one")
+		run.Propose(scripted.Raw("rule_out", `{"tool":"pay","args":`+smallArgs+`,"reason":"the user said never"}`), scripted.Say("noted"))
+		w.keep(run)
+		ann := w.as("ann")
+		require.Equal(t, agent.RulingDraft, run.Run().RulingStatus(run.Run().Rulings[0]))
+		at := "/runs/pay/" + key
+		ruling := at + "/rulings/" + run.Run().Rulings[0].ID + "/" + word
+		for _, page := range []string{at, path(key, "2.1")} {
+			require.Contains(t, ann.get(page).body, "the user said never", page)
+			require.Contains(t, ann.get(page).body, `action="`+ruling+`"`, page)
+		}
+		form := ann.get(path(key, "2.1")).form(ruling)
+		require.Equal(t, http.StatusSeeOther, ann.post(ruling, form).status)
+		want := map[string]agent.RulingStatus{"confirm": agent.RulingBinds, "lift": agent.RulingDropped}[word]
+		require.Equal(t, want, run.Run().RulingStatus(run.Run().Rulings[0]))
+		require.NotContains(t, ann.get(path(key, "2.1")).body, ruling)
+	}
+}
+
+// What is looked at is a look in the audit, and what is done is one line.
+func TestAudit(t *testing.T) {
+	w := newWorld(t)
+	w.atGate("1", payOptions{}, args)
+	oda := w.as("oda")
+	form := oda.get(runAt + "/cancel").form(runAt + "/cancel")
+	require.Empty(t, w.audit.of(`"act":"cancel"`))
+	require.Len(t, w.audit.of(`"act":"run.get"`), 1)
+	oda.post(runAt+"/cancel", with(form, "reason", "a test"))
+	require.Len(t, w.audit.of(`"act":"cancel"`), 1)
+	require.Contains(t, w.audit.last(`"act":"cancel"`), `"outcome":"ok"`)
+	w.as("mail").post(path("1", "2.1")+"/verdict", form)
+	require.Contains(t, w.audit.last(`"act":"verdict"`), `"outcome":"denied"`)
+	for _, l := range w.audit.all {
+		for _, token := range w.tokens {
+			require.NotContains(t, l, token)
+		}
+	}
+}

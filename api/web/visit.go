@@ -76,6 +76,9 @@ func (v *visit) toLogin() {
 	if next != "/" {
 		target += "?next=" + url.QueryEscape(next)
 	}
+	if v.r.Method == http.MethodPost {
+		target += map[bool]string{true: "?", false: "&"}[next == "/"] + "lost=form"
+	}
 	if v.fragment() {
 		// A part of a page must not become the page of signing in.
 		v.w.Header().Set("HX-Redirect", target)

@@ -397,3 +397,15 @@ func (l *lines) last(marker string) string {
 	}
 	return ""
 }
+
+// of are the lines with a marker.
+func (l *lines) of(marker string) (found []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.all {
+		if strings.Contains(line, marker) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
