@@ -88,7 +88,6 @@ func (s *Server) listEffects(ctx context.Context, c *call, in *effectsInput) (*b
 }
 
 func (s *Server) resolve(ctx context.Context, c *call, in *resolveInput) (*body[EffectLine], error) {
-	c.target = in.Effect
 	if _, err := s.reads.Effect(ctx, c.caller.Tenant, in.Effect); err != nil {
 		return nil, err
 	}

@@ -120,7 +120,6 @@ func (s *Server) gate(ctx context.Context, c *call, in GatePath, v agent.Verdict
 	if err != nil {
 		return "", none, err
 	}
-	c.target = address + "#" + in.Gate
 	on := access.On{Tenant: c.caller.Tenant, Run: address, AsUser: c.asUser}
 	if on.User, err = s.userOf(ctx, c.caller.Tenant, address); err != nil {
 		return "", none, err

@@ -7,12 +7,14 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"interlock/agent"
 	"interlock/api/access"
+	"interlock/signals"
 )
 
 // Route is one operation of the API.
@@ -71,6 +73,7 @@ func (s *Server) admit(r *http.Request, c *call, route Route) error {
 		c.caller = access.Caller{}
 		return err
 	}
+	c.target = targetOf(c.caller.Tenant, r)
 	if wait := s.rates.wait(c.caller.Tenant+"\x00"+c.caller.Subject, s.now()); wait > 0 {
 		p := problem(codeRateLimited, "Wait, and send it again: Retry-After says how many seconds.")
 		p.wait = wait
@@ -137,7 +140,6 @@ func (s *Server) run(ctx context.Context, c *call, agentName, key string, on acc
 	if address, err = c.address(agentName, key); err != nil {
 		return "", err
 	}
-	c.target = address + targetOf(on)
 	if on.User, err = s.userOf(ctx, c.caller.Tenant, address); err != nil {
 		return "", err
 	}
@@ -145,11 +147,21 @@ func (s *Server) run(ctx context.Context, c *call, agentName, key string, on acc
 	return address, access.Check(c.caller, c.act, on)
 }
 
-func targetOf(on access.On) string {
-	if on.Gate != nil && on.Gate.ID != "" {
-		return "#" + on.Gate.ID
+// targetOf is what a request's path names, for the audit: a run, with its gate or
+// ruling behind #, or the key of an effect.
+func targetOf(tenant string, r *http.Request) string {
+	name, key, part := r.PathValue("agent"), r.PathValue("key"), r.PathValue("gate")+r.PathValue("ruling")
+	switch {
+	case key == "":
+		return ""
+	case name != "":
+		key = signals.Address(tenant, name, key)
 	}
-	return ""
+	if part != "" {
+		key += "#" + part
+	}
+	const most = 400 // whatever somebody writes there
+	return strings.ToValidUTF8(key[:min(len(key), most)], "")
 }
 
 // userOf is whom a run serves: by the store, and where that does not know the run

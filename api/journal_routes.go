@@ -93,6 +93,15 @@ func masked(first, events []agent.Event) ([]agent.Event, error) {
 
 // journal is a run's events up to one, all of them for 0.
 func (s *Server) journal(ctx context.Context, c *call, address string, upTo int64) ([]agent.Event, error) {
+	if upTo > 0 { // a number beyond the end must not read the whole of it
+		row, err := s.reads.RunRow(ctx, chainOf(c.caller.Tenant, address))
+		if err == nil && upTo > row.Seq {
+			err = access.NotFound()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	events, err := s.reads.Events(ctx, chainOf(c.caller.Tenant, address), 1, int(upTo))
 	if err == nil && (len(events) == 0 || int64(len(events)) < upTo) {
 		err = access.NotFound()

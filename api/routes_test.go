@@ -149,7 +149,7 @@ func TestAudit(t *testing.T) {
 	require.Equal(t, [][]string{
 		{"cust", "acme", "acme/desk/k", "ok", "<nil>"},
 		{"other-cust", "acme", "acme/desk/k", "not_found", "<nil>"},
-		{"cust", "acme", "", "invalid", "<nil>"},
+		{"cust", "acme", "acme/desk/k", "invalid", "<nil>"},
 		{"", "", "", "unauthenticated", "<nil>"},
 		{"backend", "acme", "acme/desk/k", "ok", "cust"},
 	}, got)

@@ -74,7 +74,6 @@ func (s *Server) lift(ctx context.Context, c *call, in *liftInput) (*body[SentIn
 	if err != nil {
 		return nil, err
 	}
-	c.target += "#" + in.Ruling
 	r, err := s.runs.LiftRuling(ctx, address, signals.LiftRuling{ID: c.key, Ruling: in.Ruling, Principal: c.principal(), Reason: in.Body.Reason, TraceID: c.trace})
 	return c.sent(address, r, err)
 }
@@ -84,7 +83,6 @@ func (s *Server) confirm(ctx context.Context, c *call, in *confirmInput) (*body[
 	if err != nil {
 		return nil, err
 	}
-	c.target += "#" + in.Ruling
 	r, err := s.runs.ConfirmRuling(ctx, address, signals.ConfirmRuling{ID: c.key, Ruling: in.Ruling, Principal: c.principal(), Reason: given(in.Body).Reason, TraceID: c.trace})
 	return c.sent(address, r, err)
 }

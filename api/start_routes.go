@@ -141,7 +141,6 @@ func (s *Server) converse(ctx context.Context, c *call, in *sessionInput) (*body
 		return nil, err
 	}
 	address := signals.Address(c.caller.Tenant, in.Agent, in.Key)
-	c.target = address
 	on := access.On{Tenant: c.caller.Tenant, AsUser: b.AsUser}
 	// A run that is there already must serve the user who is spoken for.
 	if served, err := s.userOf(ctx, c.caller.Tenant, address); err == nil {

@@ -49,7 +49,6 @@ type On struct {
 
 // OnGate is the gate that an act is about.
 type OnGate struct {
-	ID      string
 	Kind    agent.StepKind
 	Roles   []string
 	Verdict agent.VerdictValue // verdict

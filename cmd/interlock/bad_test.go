@@ -163,9 +163,9 @@ func flagCases() (cases []bad) {
 	for _, command := range []string{"demo", "dev", "worker", "migrate", "version", "config show", "run start", "run get", "run list", "run watch", "run why", "run message",
 		"run amend", "run pause", "run resume", "run cancel", "run export", "gate list", "gate show", "gate approve", "gate reject", "gate happened", "gate did-not-happen",
 		"gate return", "gate edit", "gate answer", "ruling list", "ruling lift", "ruling confirm",
-		"ledger list", "ledger show", "ledger resolve", "ledger sweep", "hold", "hold list", "hold release"} {
+		"ledger list", "ledger show", "ledger resolve", "ledger sweep", "hold", "hold list", "hold release", "serve", "access new", "access list", "access revoke"} {
 		cases = append(cases, bad{command + " --nope", exitUsage, "unknown flag: --nope"})
-		if command != "dev" && command != "worker" && command != "run export" {
+		if command != "dev" && command != "worker" && command != "serve" && command != "run export" {
 			cases = append(cases, bad{command + " -o yaml", exitUsage, "want one of text, json, jsonl"})
 		}
 		if command != "version" {

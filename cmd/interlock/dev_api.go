@@ -66,7 +66,11 @@ func (s *stage) openAPI(ctx context.Context) (*door, []devPerson, error) {
 	if d.tokens, err = openAccess(s.settings.API, s.log); err != nil {
 		return nil, nil, err
 	}
-	runs := starter.New(s.client, starter.WithReader(s.store), starter.WithTaskQueue(s.settings.TaskQueue))
+	signing, err := signerOf(s.settings)
+	if err != nil {
+		return nil, nil, err
+	}
+	runs := starter.New(s.client, append(signing, starter.WithReader(s.store), starter.WithTaskQueue(s.settings.TaskQueue))...)
 	return d, people, d.open(ctx, s.settings, runs, s.store, s.client)
 }
 

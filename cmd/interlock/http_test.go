@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,7 +19,7 @@ import (
 	"interlock/agent"
 	"interlock/api/access"
 	"interlock/config"
-	"interlock/starter"
+	"interlock/examples/refund"
 	"interlock/token"
 )
 
@@ -124,11 +125,9 @@ func TestHTTP_MessageOnce(t *testing.T) {
 	status, out := askAs(t, backend, http.MethodPost, path+"/messages", `{"text":"another","as_user":"c-017"}`, "Idempotency-Key", "m-1")
 	require.Equal(t, http.StatusConflict, status)
 	require.Equal(t, "conflict", out["code"])
-	_, out = askAs(t, backend, http.MethodGet, path+"/events?page_size=200", "")
-	data, err := json.Marshal(out["events"])
-	require.NoError(t, err)
-	require.Equal(t, 1, strings.Count(string(data), `"type":"message"`))
-	require.Contains(t, string(data), `"trace_id":"0af7651916cd43dd8448eb211c80319c"`)
+	events := journalOf(t, backend, path, `"type":"proposal"`)
+	require.Equal(t, 1, strings.Count(events, `"type":"message"`))
+	require.Contains(t, events, `"trace_id":"0af7651916cd43dd8448eb211c80319c"`)
 }
 
 func TestAccess(t *testing.T) {
@@ -204,19 +203,40 @@ func TestServe(t *testing.T) {
 	require.Equal(t, exitOK, p.end(t, syscall.SIGTERM), &p.err)
 }
 
-// What the API sends is signed where there is a key.
+// What the API sends is signed where there is a key: a run then knows who it was.
 func TestServe_Signs(t *testing.T) {
-	folder := t.TempDir()
-	require.NoError(t, token.Generate(folder, folder, "k"))
-	cfg := config.Default()
-	cfg.Tokens.Issuer, cfg.Tokens.SignWith = "api", filepath.Join(folder, "k.key.pem")
-	options, err := signerOf(cfg)
-	require.NoError(t, err)
-	require.Len(t, options, 1)
-	require.NotNil(t, starter.New(nil, options...))
-	cfg.Tokens.SignWith = filepath.Join(folder, "none.key.pem")
-	_, err = signerOf(cfg)
+	t.Setenv("INTERLOCK_TEMPORAL_CLI", cli(t))
+	keys, private := t.TempDir(), t.TempDir()
+	require.NoError(t, token.Generate(private, keys, "k"))
+	settings := config.Default()
+	settings.Store.Path, settings.ShutdownTimeout = filepath.Join(t.TempDir(), "interlock.db"), time.Second
+	settings.Tokens = config.Tokens{Issuer: "api", Audience: "interlock", Keys: keys, SignWith: filepath.Join(private, "k.key.pem")}
+	w := &world{stage: &stage{settings: settings, log: slog.New(slog.DiscardHandler), model: refund.Model()}}
+	require.NoError(t, w.Open(context.Background()))
+	t.Cleanup(func() { require.NoError(t, w.Close()) })
+	url, people := w.openDoor(t)
+	status, out := askAs(t, people[0].token, http.MethodPost, url+"/v1/runs", `{"agent":"refund","key":"k","as_user":"c-017","body":{"customer_id":"c-017"}}`)
+	require.Equal(t, http.StatusCreated, status, out)
+	status, out = askAs(t, people[1].token, http.MethodPost, url+"/v1/runs/refund/k/messages", `{"text":"hello"}`, "Idempotency-Key", "m-1")
+	require.Equal(t, http.StatusOK, status, out)
+	events := journalOf(t, people[3].token, url+"/v1/runs/refund/k", `"type":"message"`)
+	require.Contains(t, events, `"principal":{"auth":"api","subject":"c-017","tenant":"acme"}`)
+
+	settings.Tokens.SignWith = filepath.Join(private, "none.key.pem")
+	_, err := signerOf(settings)
 	require.Error(t, err)
+}
+
+// journalOf is a run's journal, once it has a text.
+func journalOf(t *testing.T, token, run, text string) (events string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		_, out := askAs(t, token, http.MethodGet, run+"/events?page_size=200", "")
+		data, err := json.Marshal(out["events"])
+		events = string(data)
+		return err == nil && strings.Contains(events, text)
+	}, wait, 100*time.Millisecond, "the journal never has %s", text)
+	return events
 }
 
 // A stage that answers nobody else: the tokens of the last start are believed no more.
