@@ -28,9 +28,6 @@ type layout struct {
 	Main   any
 }
 
-// htmx is the one script that is not ours.
-const htmxFile = "htmx-4.0.1.min.js"
-
 func parseTemplates(p *Pages) (map[string]*template.Template, error) {
 	base, err := template.New("layout").Funcs(funcs).ParseFS(files, "templates/layout.html", "templates/parts.html")
 	if err != nil {

@@ -66,7 +66,6 @@ type Config struct {
 type Pages struct {
 	Config
 	templates map[string]*template.Template
-	style     string // path of the style sheet
 }
 
 // New makes the pages.

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -178,5 +176,3 @@ func printBudget(p *printer, r *agent.Run) {
 	add("tool errors in a row", int64(u.ToolErrors), 0, int64(b.ToolErrors), number)
 	p.table(rows)
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -7,7 +7,6 @@ var (
 	describe  = told.Event
 	question  = told.Question
 	value     = told.Value
-	assigned  = told.Assigned
 	with      = told.Call
 	empty     = told.Empty
 	members   = told.Members
