@@ -86,7 +86,7 @@ func showGate(v *visit) error {
 func (v *visit) gatePage(status int, g foundGate, form verdictForm) error {
 	view := v.gateView(g)
 	view.Form = v.madeForm(form, g, view)
-	return v.page(status, "gate", "Gate "+g.gate.ID, view)
+	return v.page(status, "gate", "Gate "+g.gate.ID+" of "+g.run.Agent+"/"+g.run.Key, view)
 }
 
 func (v *visit) gateView(f foundGate) gateView {
