@@ -25,8 +25,9 @@ const patience = 30 * time.Second
 
 // The screens that the pages are looked at on.
 var (
-	phone = screen{"phone", 360, 800}
-	desk  = screen{"desk", 1280, 900}
+	phone  = screen{"phone", 360, 800}
+	desk   = screen{"desk", 1280, 900}
+	zoomed = screen{"zoomed", 640, 450} // a desk at 200 %
 )
 
 type screen struct {
@@ -194,6 +195,8 @@ func (b *tab) everywhere(name string) {
 			b.accessible(axe)
 		}
 	}
+	b.on(zoomed, false)
+	b.shoot(name + "-" + zoomed.name)
 }
 
 func serve(t *testing.T, h http.Handler) string {

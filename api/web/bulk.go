@@ -11,6 +11,7 @@ import (
 
 	"interlock/agent"
 	"interlock/api/access"
+	"interlock/api/words"
 	"interlock/signals"
 )
 
@@ -237,9 +238,9 @@ func (v *visit) decidedRow(agentName, key, gate, code string) decidedRow {
 	case g.Status != agent.GateOpen:
 		row.Now = "Now " + how(g)
 	case g.Quorum > 1:
-		row.Now = "Now open"
+		row.Now = "Now open, approved by " + words.Approvals(g)
 	default:
-		row.Now = "Now open, as far as the journal knows"
+		row.Now = "Now open"
 	}
 	return row
 }

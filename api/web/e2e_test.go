@@ -4,14 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
@@ -285,36 +282,4 @@ func actSignOut(_ *stage, b *tab) {
 	require.Contains(b.t, b.text(), "Access token")
 	b.open("/")
 	require.Contains(b.t, b.text(), "Access token")
-}
-
-// The list refreshes itself, and not under the finger of somebody who chooses in it.
-func TestBrowser_ListRefreshesItself(t *testing.T) {
-	w := newWorld(t)
-	w.atGate("1", payOptions{title: "the first"}, smallArgs)
-	fast := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.pages.ServeHTTP(faster{rw}, r) })
-	b := openTab(t, serve(t, fast))
-	b.as(w.tokens["ann"])
-	b.press(`input[name="pick"]`)
-	run := func(script string) int {
-		n, err := chromedp.Run(b.ctx, chromedp.Evaluate[int](script))
-		require.NoError(t, err)
-		return n
-	}
-	run(`window.held = 0; document.addEventListener("htmx:before:request", e => { if (e.defaultPrevented) window.held++ }); 0`)
-	w.atGate("2", payOptions{title: "the second"}, smallArgs)
-	require.Eventually(t, func() bool { return run("window.held") > 2 }, patience, 50*time.Millisecond, "the list waits")
-	require.NotContains(t, b.text(), "the second")
-	b.press(`input[name="pick"]`)
-	run(`document.activeElement.blur(); 0`)
-	b.do(chromedp.WaitVisible(chromedp.CSS(`a[href="` + path("2", "2.1") + `"]`)))
-}
-
-// faster has the list refreshed ten times a second.
-type faster struct{ http.ResponseWriter }
-
-func (f faster) Write(p []byte) (int, error) {
-	if _, err := f.ResponseWriter.Write([]byte(strings.ReplaceAll(string(p), "every 15s", "every 100ms"))); err != nil {
-		return 0, err
-	}
-	return len(p), nil
 }
