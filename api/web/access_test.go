@@ -124,6 +124,18 @@ func TestAccess_EveryPage(t *testing.T) {
 	require.Len(t, run.Events(), events)
 }
 
+// The answer to several verdicts tells nobody which runs there are.
+func TestAccess_Decided(t *testing.T) {
+	w := newWorld(t)
+	w.atGate("1", payOptions{title: "a secret"}, args)
+	for _, who := range []string{"eve", "c-018"} {
+		b := w.as(who)
+		there, none := b.get("/decided?d=pay/1/2.1~taken"), b.get("/decided?d=pay/9/2.1~taken")
+		require.Equal(t, strings.ReplaceAll(same(none), "pay/9", "pay/1"), same(there))
+	}
+	require.Contains(t, w.as("ann").get("/decided?d=pay/1/2.1~taken").body, "a secret")
+}
+
 // A form of another site does nothing.
 func TestCrossOrigin(t *testing.T) {
 	w := newWorld(t)

@@ -230,7 +230,10 @@ func (v *visit) decidedRow(agentName, key, gate, code string) decidedRow {
 	row := decidedRow{Path: gatePath(agentName, key, gate), Gate: agentName + "/" + key + " gate " + gate, Taken: code == wasTaken, Text: becameText(code)}
 	g, err := v.gateNow(agentName, key, gate)
 	if err != nil {
-		row.Now = "How it stands cannot be shown: " + err.Error()
+		row.Now = "How it stands cannot be shown: there is no such gate, or you may not see it"
+		if agent.ErrorCode(err) == agent.CodeUnavailable {
+			row.Now = "How it stands cannot be shown just now"
+		}
 		return row
 	}
 	row.Title = g.Title

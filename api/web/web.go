@@ -148,7 +148,6 @@ func (p *Pages) outer(next http.Handler) http.Handler {
 			"form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		id := newID("")
 		h.Set("X-Request-Id", id)
