@@ -74,6 +74,19 @@ func TestSession_Revoked(t *testing.T) {
 	require.Equal(t, agent.GateOpen, w.runs.all["acme/pay/1"].Gate("2.1").Status)
 }
 
+// Where nobody can be recognised the page says so, and nobody is let in.
+func TestSession_Unavailable(t *testing.T) {
+	w := newWorld(t)
+	ann := w.as("ann")
+	w.away = agent.Errorf(agent.CodeUnavailable, "the file of access tokens cannot be read")
+	a := ann.get("/")
+	require.Equal(t, http.StatusServiceUnavailable, a.status)
+	require.NotContains(t, a.body, "Sign out")
+	require.Equal(t, http.StatusServiceUnavailable, (&browser{w: w, t: t}).post("/login", url.Values{"token": {w.tokens["ann"]}}).status)
+	w.away = nil
+	require.Equal(t, http.StatusOK, ann.get("/").status)
+}
+
 // pagesOf are all pages of a run and its gates, as a table.
 func pagesOf(key string) map[string]string {
 	out := map[string]string{}

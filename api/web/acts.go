@@ -59,7 +59,7 @@ func act(of access.Act, send func(v *visit) (sending, error)) func(*visit) error
 			err = agent.Errorf(agent.CodeInvalid, "the form is not whole: open the run again and send it there")
 		}
 		if err != nil {
-			return v.actAgain(f, of, err)
+			return v.actAgain(http.StatusUnprocessableEntity, f, of, err)
 		}
 		r, err := do(v.ctx, v.Starter, f.chain.Address, v.form("id"), v.caller.Principal())
 		target := f.chain.Address
@@ -68,7 +68,9 @@ func act(of access.Act, send func(v *visit) (sending, error)) func(*visit) error
 		}
 		switch err = v.audited(of, target, asError(r, err)); agent.ErrorCode(err) {
 		case agent.CodeInvalid:
-			return v.actAgain(f, of, err)
+			return v.actAgain(http.StatusUnprocessableEntity, f, of, err)
+		case agent.CodeConflict: // such as a message to a busy run, whose policy is reject
+			return v.actAgain(http.StatusConflict, f, of, err)
 		default:
 			if err != nil {
 				return err
@@ -80,8 +82,8 @@ func act(of access.Act, send func(v *visit) (sending, error)) func(*visit) error
 }
 
 // actAgain shows the run with the form as it was sent, and what is wrong with it.
-func (v *visit) actAgain(f found, of access.Act, err error) error {
-	return v.runPage(http.StatusUnprocessableEntity, f, actsView{Problem: err.Error(), Of: string(of), Text: v.form("text"), Policy: v.form("policy"), Reason: v.form("reason")})
+func (v *visit) actAgain(status int, f found, of access.Act, err error) error {
+	return v.runPage(status, f, actsView{Problem: err.Error(), Of: string(of), Text: v.form("text"), Policy: v.form("policy"), Reason: v.form("reason")})
 }
 
 func sendMessage(v *visit) (sending, error) {

@@ -37,7 +37,9 @@ func statusOf(code agent.Code) (int, string) {
 		return http.StatusNotFound, "Not found"
 	case agent.CodeDenied, access.CodeUnauthenticated:
 		return http.StatusForbidden, "Not allowed"
-	case agent.CodeConflict, agent.CodeGateClosed, agent.CodeStale:
+	case agent.CodeConflict:
+		return http.StatusConflict, "Nothing was done"
+	case agent.CodeGateClosed, agent.CodeStale:
 		return http.StatusConflict, "Nothing was decided"
 	case agent.CodeEnded:
 		return http.StatusConflict, "The run has ended"

@@ -102,6 +102,9 @@ func TestRun_Acts(t *testing.T) {
 	require.Contains(t, user.get(runAt).body, "never mind")
 	require.Equal(t, 1, strings.Count(fmt.Sprint(run.Run().Turns[len(run.Run().Turns)-1].Opening), "never mind"))
 	require.Equal(t, http.StatusUnprocessableEntity, user.post(runAt+"/message", with(message, "text", " ")).status)
+	busy := user.post(runAt+"/message", with(message, "id", "another", "text", "and now?", "policy", "reject"))
+	require.Equal(t, http.StatusConflict, busy.status, "the model is called")
+	require.Contains(t, busy.body, "and now?</textarea>", "what was typed stays")
 	require.Equal(t, http.StatusForbidden, user.post(runAt+"/pause", pause).status)
 	require.Contains(t, w.audit.last(`"act":"pause"`), `"outcome":"denied"`)
 }

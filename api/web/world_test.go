@@ -36,6 +36,7 @@ type world struct {
 	audit   *lines
 	now     time.Time
 	reading *reading
+	away    error // of the file of access tokens
 }
 
 // runs stands for a starter: what is sent to a run reaches its machine at once,
@@ -107,6 +108,9 @@ func newWorld(t *testing.T) *world {
 
 // Authenticate implements [access.Authenticator].
 func (w *world) Authenticate(_ context.Context, bearer string) (access.Caller, error) {
+	if w.away != nil {
+		return access.Caller{}, w.away
+	}
 	if e, ok := w.people[bearer]; ok {
 		return e.Caller(), nil
 	}
@@ -115,6 +119,9 @@ func (w *world) Authenticate(_ context.Context, bearer string) (access.Caller, e
 
 // Named implements [access.Credentials].
 func (w *world) Named(_ context.Context, id string) (access.Caller, error) {
+	if w.away != nil {
+		return access.Caller{}, w.away
+	}
 	for _, e := range w.people {
 		if e.Caller().Credential == id {
 			return e.Caller(), nil

@@ -49,7 +49,7 @@ func Asked(g agent.Gate) agent.JSON {
 	return schema.Properties
 }
 
-// Origin says where a field's value comes from, and whether the customer has
+// Origin says where a field's value comes from, and whether the user has
 // confirmed it.
 func Origin(run *agent.Run, field string) string {
 	p, ok := run.Provenance[field]
