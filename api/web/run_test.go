@@ -28,6 +28,19 @@ func TestRun(t *testing.T) {
 	require.NotContains(t, page.body, "Steer it", "a reviewer decides gates, and steers no run")
 }
 
+// Who has decided a gate stands in the picture and in the table beside it.
+func TestRun_Timeline(t *testing.T) {
+	w := newWorld(t)
+	run := w.atGate("1", payOptions{}, smallArgs)
+	run.Approve("2.1", "ann", "refunds")
+	w.keep(run)
+	page := w.as("oda").get(runAt)
+	require.Contains(t, page.body, `<tspan dx="6">gate 2.1 approved, by ann (refunds), unverified</tspan>`)
+	require.Contains(t, page.body, `<bdi class="said" dir="auto">gate 2.1 approved, by ann (refunds), unverified</bdi>`, "the table says the same")
+	require.Contains(t, page.body, `class="bar gate green"`)
+	require.Contains(t, page.body, `class="bar step blue open"`)
+}
+
 // The page shows the run as it stood after any event, and what that changed.
 func TestRun_Past(t *testing.T) {
 	w := newWorld(t)

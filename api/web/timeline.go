@@ -141,6 +141,9 @@ func (d *drawing) add(e agent.Event) {
 		}
 	}
 	who, what := words.Event(e)
+	if closed := dataOf[agent.GateClosedData](e); e.Type == agent.EventGateClosed && closed.By != nil {
+		what += ", by " + words.Principal(closed.By, closed.Verified) // the verdict has no row of its own
+	}
 	row := timelineRow{Y: y, TextY: y + 15, Seq: e.Seq, Path: fmt.Sprintf("%s?seq=%d", d.path, e.Seq), At: d.v.moment(e.At), Clock: e.At.UTC().Format("15:04:05"), Turn: e.Turn,
 		Who: who, Symbol: symbolOf(e), Full: strings.ReplaceAll(what, "\n", " "), Label: shortened(what), Colour: colourOf(e)}
 	row.X = d.mark(e, y, row.Colour, what)
