@@ -65,6 +65,7 @@ var bans = map[[2]string]string{
 	{"starter", "workflows"}:  "a product backend knows names and payloads (signals), so that it need not be deployed with the workers",
 	{"starter", "drivers"}:    "a product backend must not link databases and vendors to start a run",
 	{"api", "workflows"}:      "the API is a client: it must go on working while workers of several versions run",
+	{"api", "activities"}:     "the API and the pages act through a run, never beside it",
 	{"api", "drivers"}:        "which store is read is decided by composition",
 }
 
@@ -290,6 +291,10 @@ func TestRuleAllowsAndForbids(t *testing.T) {
 		{"starter", "interlock/store", ""},
 		{"api", "interlock/api/web", ""},
 		{"api", "interlock/starter", ""},
+		{"api/web", "interlock/api/access", ""},
+		{"api/web", "interlock/activities", "never beside it"},
+		{"api/web", "interlock/store/sqlite", "decided by composition"},
+		{"api/web", "interlock/config", "only lower layers"},
 		{"starter", "interlock/api", "only lower layers"},
 		{"worker", "interlock/config", ""},
 		{"worker", "interlock/store/sqlite", ""},

@@ -108,6 +108,10 @@ func (r reader) RunRow(_ context.Context, run store.Chain) (store.RunRow, error)
 
 func (r reader) Deployed(context.Context, store.Deployment) error { return nil }
 
+func (r reader) Deployment(context.Context, string, int) (store.Deployment, error) {
+	return store.Deployment{}, agent.Errorf(agent.CodeNotFound, "no worker has served it")
+}
+
 func (r reader) AllDeployed(context.Context) ([]store.Deployment, error) { return r.deployed, r.err }
 
 // What the store knows needs no Temporal.

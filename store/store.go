@@ -223,7 +223,10 @@ type GateFilter struct {
 type Deployments interface {
 	// Deployed records that a worker serves this agent version now.
 	Deployed(ctx context.Context, d Deployment) error
-	// AllDeployed lists them, by agent and version.
+	// Deployment is one of them, with its description; CodeNotFound where no worker has
+	// served it.
+	Deployment(ctx context.Context, agent string, version int) (Deployment, error)
+	// AllDeployed lists them, by agent and version, without their descriptions.
 	AllDeployed(ctx context.Context) ([]Deployment, error)
 }
 
@@ -232,5 +235,8 @@ type Deployment struct {
 	Agent       string
 	Version     int
 	Fingerprint string
+	// Description is the definition as JSON (agent.Description); none where the worker
+	// was older than it, and in lists.
+	Description agent.JSON
 	At          time.Time
 }

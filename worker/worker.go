@@ -148,7 +148,11 @@ func Register(r sdk.Registry, registry *agent.Registry, acts *activities.Activit
 func (w *Worker) Start(ctx context.Context) error {
 	for _, name := range w.agents.Names() {
 		for _, def := range w.agents.Versions(name) {
-			d := store.Deployment{Agent: name, Version: def.Version, Fingerprint: def.Fingerprint(), At: time.Now().UTC().Truncate(time.Microsecond)}
+			description, err := agent.Encode(def.Description())
+			if err != nil {
+				return fmt.Errorf("worker: the description of %s/v%d: %w", name, def.Version, err)
+			}
+			d := store.Deployment{Agent: name, Version: def.Version, Fingerprint: def.Fingerprint(), Description: description, At: time.Now().UTC().Truncate(time.Microsecond)}
 			if err := w.config.Store.Deployed(ctx, d); err != nil {
 				return fmt.Errorf("worker: %w", err)
 			}

@@ -250,3 +250,12 @@ func (e Either) Authenticate(ctx context.Context, bearer string) (Caller, error)
 	}
 	return e.OIDC.Authenticate(ctx, bearer)
 }
+
+// NoCredentials are those of a server that has no access tokens: nobody begins a
+// session, and whoever proxies for browsers adds their bearer tokens.
+type NoCredentials struct{}
+
+// Named implements [Credentials].
+func (NoCredentials) Named(context.Context, string) (Caller, error) {
+	return Caller{}, ErrUnauthenticated
+}

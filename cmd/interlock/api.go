@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"interlock/api"
 	"interlock/api/access"
+	"interlock/api/web"
 	"interlock/config"
 	"interlock/starter"
 	"interlock/store"
@@ -25,8 +27,8 @@ import (
 
 func (a *app) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "serve", Short: "Serves the HTTP API", Args: cobra.NoArgs,
-		Long: `Serves the HTTP API (docs/http.md) until SIGINT or SIGTERM: then it takes no new
+		Use: "serve", Short: "Serves the HTTP API and the reviewers' pages", Args: cobra.NoArgs,
+		Long: `Serves the HTTP API (docs/http.md), and the reviewers' pages at /, until SIGINT or SIGTERM: then it takes no new
 request, lets those under way end within shutdown_timeout, and exits with 0. A second
 signal ends it at once. It keeps nothing: run as many as you like.
 
@@ -58,10 +60,8 @@ func (a *app) serveAPI(ctx context.Context, cfg config.Config) (err error) {
 	if err = d.admits(cfg.API, log); err != nil {
 		return err
 	}
-	if cfg.API.SessionKeyFile != "" { // a wrong one is told now, and not with the first session
-		if _, err := access.ReadSessionKey(cfg.API.SessionKeyFile); err != nil {
-			return usageError{err}
-		}
+	if d.sessions, err = openSessions(cfg.API, d.credentials()); err != nil { // a wrong key is told now, and not with the first session
+		return err
 	}
 	signing, err := signerOf(cfg)
 	if err != nil {
@@ -88,7 +88,7 @@ func (a *app) serveAPI(ctx context.Context, cfg config.Config) (err error) {
 	if err := d.openAdmin(cfg.API); err != nil {
 		return err
 	}
-	log.Info("the HTTP API listens", "address", d.public.Addr().String(), "admin", d.admin.Addr().String(), "access", cfg.API.Access)
+	log.Info("the HTTP API listens", "address", d.public.Addr().String(), "pages", "http://"+d.public.Addr().String()+"/", "admin", d.admin.Addr().String(), "access", cfg.API.Access)
 	return d.serve(ctx)
 }
 
@@ -125,6 +125,27 @@ func (d *door) admits(c config.API, log *slog.Logger) (err error) {
 	return nil
 }
 
+// credentials are those that a session can be begun with.
+func (d *door) credentials() access.Credentials {
+	if d.tokens == nil {
+		return access.NoCredentials{}
+	}
+	return d.tokens
+}
+
+// openSessions makes the sessions of browsers. Without a key they end with this
+// process.
+func openSessions(c config.API, of access.Credentials) (*access.Sessions, error) {
+	var key []byte
+	if c.SessionKeyFile != "" {
+		var err error
+		if key, err = access.ReadSessionKey(c.SessionKeyFile); err != nil {
+			return nil, usageError{err}
+		}
+	}
+	return access.NewSessions(key, of)
+}
+
 // signerOf signs what is sent to runs, where there is a key.
 func signerOf(cfg config.Config) ([]starter.Option, error) {
 	if cfg.Tokens.SignWith == "" {
@@ -137,14 +158,16 @@ func signerOf(cfg config.Config) ([]starter.Option, error) {
 	return []starter.Option{starter.WithSigner(signer, cfg.Tokens.Issuer, cfg.Tokens.Audience)}, nil
 }
 
-// door is where the HTTP API listens. Without an admin listener there is none.
+// door is where the HTTP API and the pages listen. Without an admin listener there is none.
 type door struct {
 	log           *slog.Logger
 	grace         time.Duration
 	tokens        *access.Tokens // nil: none of a file are believed
 	auth          access.Authenticator
 	checks        map[string]func(context.Context) error
+	sessions      *access.Sessions // nil: of a key of their own
 	server        *api.Server
+	pages         *web.Pages
 	public, admin net.Listener
 	closing       context.Context // ended: it is about to stop
 }
@@ -168,10 +191,29 @@ func (d *door) open(ctx context.Context, cfg config.Config, runs api.Runs, st st
 	if err != nil {
 		return err
 	}
+	if d.sessions == nil {
+		if d.sessions, err = openSessions(cfg.API, d.credentials()); err != nil {
+			return err
+		}
+	}
+	d.pages, err = web.New(web.Config{Starter: runs, Reader: st, Auth: d.auth, Sessions: d.sessions, Audit: access.NewAudit(d.log), Log: d.log})
+	if err != nil {
+		return err
+	}
 	if d.public, err = net.Listen("tcp", cfg.API.Listen); err != nil {
 		return fmt.Errorf("the HTTP API: %w: stop what uses the port, or choose another by --api-listen", err)
 	}
 	return nil
+}
+
+// handler is the API, and the pages for every other path.
+func (d *door) handler() http.Handler {
+	mux := http.NewServeMux()
+	served := d.server.Handler()
+	mux.Handle("/v1/", served)
+	mux.Handle("/openapi.json", served)
+	mux.Handle("/", d.pages.Handler())
+	return mux
 }
 
 // openAdmin listens for operators.
@@ -194,7 +236,7 @@ func (d *door) serve(ctx context.Context) error {
 	defer endAdmin()
 	public.Go(func() {
 		defer stop() // one that fails ends the other
-		failed[0] = api.Serve(ctx, d.public, d.server.Handler(), write, d.grace, d.log, d.server.EndStreams)
+		failed[0] = api.Serve(ctx, d.public, d.handler(), write, d.grace, d.log, d.server.EndStreams)
 	})
 	if d.admin != nil {
 		all.Go(func() {

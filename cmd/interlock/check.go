@@ -33,6 +33,9 @@ func (d *demo) check(ctx context.Context, r *report) error {
 	if gaveUp {
 		want.phase, want.refunds, want.receipts = "declined", nil, nil
 	}
+	if !d.foreseen() {
+		return nil
+	}
 	if err := want.compare(r); err != nil {
 		return err
 	}

@@ -35,6 +35,9 @@ type demo struct {
 	patience
 	output *choice
 	model  string // "": the script
+	page   bool   // the verdict is given in a browser
+	door   *door  // of the pages, once they are served
+	token  string // of who decides there
 
 	stage *stage
 	story *story
@@ -65,6 +68,7 @@ OPENAI_API_KEY and OPENAI_BASE_URL say where and with which key (or model.base_u
 and model.api_key_file). Such a model may take another way, ask more or give up;
 what it cannot do is pay without the approval.`,
 		Example: `  interlock demo
+  interlock demo --page             # decide in a browser
   interlock demo --decide reject
   interlock demo --decide approve -o json | jq .steps
   interlock demo --order 1017       # below 50 EUR: nobody is asked
@@ -76,6 +80,7 @@ what it cannot do is pay without the approval.`,
 	o := demoOptions{scenario: &choice{scenarioRefund, []string{scenarioRefund, scenarioInterrupt}}, decide: &choice{"ask", []string{"ask", "approve", "reject"}}}
 	cmd.Flags().Var(o.scenario, "scenario", "what is played: a refund that a person must approve, or a user who changes their mind while three tools run")
 	cmd.Flags().Var(o.decide, "decide", "the verdict at the gate; ask asks you, and approves where there is no terminal")
+	cmd.Flags().BoolVar(&o.page, "page", false, "give the verdict in a browser, on the reviewers' page, which is served for it")
 	cmd.Flags().StringVar(&o.order, "order", "1042", "`number` of the order that the customer names; customer "+demoCustomer+" has 1017, 1042 and 1043")
 	cmd.Flags().StringVar(&o.keep, "keep", "", "keep all data in `DIR`, an empty or new folder")
 	cmd.Flags().DurationVar(&o.limit, "timeout", 2*time.Minute, "give up after so long, not counting the time in which you are asked (with --model: 10m)")
@@ -91,6 +96,7 @@ type demoOptions struct {
 	scenario           *choice
 	decide, output     *choice
 	order, keep, model string
+	page               bool
 	limit              time.Duration
 }
 
@@ -100,6 +106,9 @@ func (a *app) playDemo(cmd *cobra.Command, o demoOptions) error {
 	}
 	if !orderForm.MatchString(o.order) {
 		return usagef("--order %q is no order number: it has four digits, such as 1042", o.order)
+	}
+	if o.page && (cmd.Flags().Changed("decide") || o.scenario.value != scenarioRefund) {
+		return usagef("--page has you decide about the refund in a browser: leave --decide and --scenario out")
 	}
 	if o.limit <= 0 {
 		return usagef("--timeout %s leaves no time: give a duration such as 2m", o.limit)
@@ -122,7 +131,7 @@ func (a *app) playDemo(cmd *cobra.Command, o demoOptions) error {
 	}
 	cfg.Store = config.Store{Path: filepath.Join(dir, "interlock.db")}
 	cfg.ShutdownTimeout = min(cfg.ShutdownTimeout, 5*time.Second)
-	d := &demo{app: a, decide: o.decide.value, order: o.order, output: o.output, model: o.model, patience: patience{limit: o.limit},
+	d := &demo{app: a, decide: o.decide.value, order: o.order, output: o.output, model: o.model, page: o.page, patience: patience{limit: o.limit},
 		stage: &stage{settings: cfg, log: cfg.Log.Logger(a.err), model: proposes}}
 	play := d.run
 	if o.scenario.value == scenarioInterrupt {
@@ -174,6 +183,10 @@ func (d *demo) run(ctx context.Context) error {
 	}
 	if err := errors.Join(rep.print(d.say), err); err != nil {
 		return err
+	}
+	if !d.foreseen() {
+		fmt.Fprintf(d.say, "\nThe verdict was %s, of which the demo does not know beforehand what it allows: see above what was done.\n", d.verdict)
+		return nil
 	}
 	fmt.Fprintf(d.say, "\nChecked: the shop's database and the outbox hold what the verdict allows, and nothing else.\nTry it by hand: interlock dev\n")
 	return nil

@@ -74,9 +74,10 @@ func (s *stage) openAPI(ctx context.Context) (*door, []devPerson, error) {
 	return d, people, d.open(ctx, s.settings, runs, s.store, s.client)
 }
 
-// welcome says how to use the API.
+// welcome says how to use the pages and the API.
 func welcome(d *door, people []devPerson) string {
 	var b strings.Builder
+	fmt.Fprintf(&b, "Pages: http://%s/ for reviewers, users and operators: sign in with a token below.\n\n", d.public.Addr())
 	fmt.Fprintf(&b, "HTTP API: docs/http.md is a walk through it. Its access tokens are made anew with each start:\n\nexport API=http://%s\n", d.public.Addr())
 	for _, p := range people {
 		fmt.Fprintf(&b, "export %s=%s # %s\n", p.variable, p.token, p.says)

@@ -65,13 +65,6 @@ func (r *report) printGates(p *printer) {
 	}
 }
 
-func because(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return ": " + reason
-}
-
 func (r *report) printState(p *printer) {
 	p.title(fmt.Sprintf("State: %s in phase %s", r.Run.Status, r.Run.Phase))
 	names, values := members(r.Run.State)

@@ -18,6 +18,9 @@ const defaultReason = "the photo shows no damage"
 // atGate shows an open gate, gets a verdict and gives it.
 func (d *demo) atGate(ctx context.Context, g agent.Gate) error {
 	showGate(d.say, g, d.story.run)
+	if d.page {
+		return d.onPage(ctx, g)
+	}
 	verdict, reason, err := d.decision(ctx)
 	if err != nil {
 		return err

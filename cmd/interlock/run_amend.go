@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -85,9 +84,3 @@ func valueOf(text string, present agent.JSON) agent.JSON {
 
 // kindOf is the first byte of a value, which tells its type.
 func kindOf(v agent.JSON) byte { return v.String()[0] }
-
-// members are an object's members, in order; none where it is no object.
-func members(j agent.JSON) (names []string, values map[string]agent.JSON) {
-	_ = json.Unmarshal(j, &values)
-	return sortedKeys(values), values
-}

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -111,13 +109,6 @@ func printOpenGates(p *printer, r *agent.Run) {
 	}
 }
 
-func byWhom(g agent.Gate) string {
-	if g.By == nil {
-		return inline(g.Reason)
-	}
-	return inline("by " + principal(g.By, g.Verified) + because(g.Reason))
-}
-
 func printSteps(p *printer, r *agent.Run) {
 	p.title("Steps")
 	rows := [][]string{}
@@ -184,21 +175,4 @@ func printBudget(p *printer, r *agent.Run) {
 	add("refusals in a row", int64(u.Refusals), 0, int64(b.Refusals), number)
 	add("tool errors in a row", int64(u.ToolErrors), 0, int64(b.ToolErrors), number)
 	p.table(rows)
-}
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// principal names who acted. Nobody has checked an unverified one.
-func principal(p *agent.Principal, verified bool) string {
-	if p == nil {
-		return "nobody"
-	}
-	name := p.Subject
-	if len(p.Roles) > 0 {
-		name += " (" + strings.Join(p.Roles, ", ") + ")"
-	}
-	if !verified {
-		name += ", unverified"
-	}
-	return name
 }

@@ -129,11 +129,3 @@ func indented(text string, by int) string {
 	}
 	return strings.Join(lines, "\n"+strings.Repeat(" ", by))
 }
-
-// deciders says who may decide about a gate.
-func deciders(g agent.Gate) string {
-	if len(g.Roles) == 0 {
-		return "the run's user"
-	}
-	return "role " + strings.Join(g.Roles, " or ")
-}

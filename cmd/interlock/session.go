@@ -164,5 +164,3 @@ func age(t time.Time) string {
 	}
 	return fmt.Sprintf("%dd%dh", int(d.Hours())/24, int(d.Hours())%24)
 }
-
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 MST") }

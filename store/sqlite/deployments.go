@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	"interlock/agent"
 	"interlock/store"
 )
 
-const upsertDeployment = `INSERT INTO deployments (agent, version, fingerprint, at) VALUES (?, ?, ?, ?)
-ON CONFLICT (agent, version) DO UPDATE SET fingerprint = excluded.fingerprint, at = excluded.at`
+const upsertDeployment = `INSERT INTO deployments (agent, version, fingerprint, description, at) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (agent, version) DO UPDATE SET fingerprint = excluded.fingerprint, description = excluded.description, at = excluded.at`
 
 // Deployed implements [store.Deployments].
 func (s *Store) Deployed(ctx context.Context, d store.Deployment) error {
@@ -16,16 +17,37 @@ func (s *Store) Deployed(ctx context.Context, d store.Deployment) error {
 	if err := store.CheckNamed("agent", d.Agent); err != nil {
 		return fail(operation, err)
 	}
-	if err := store.CheckText("fingerprint", d.Fingerprint); err != nil {
+	if err := store.CheckText("fingerprint", d.Fingerprint, "description", string(d.Description)); err != nil {
 		return fail(operation, err)
 	}
 	if d.At.IsZero() {
 		d.At = s.now()
 	}
 	return s.write(ctx, operation, func(t transaction) error {
-		_, err := t.exec(ctx, upsertDeployment, d.Agent, d.Version, d.Fingerprint, micros(d.At))
+		_, err := t.exec(ctx, upsertDeployment, d.Agent, d.Version, d.Fingerprint, string(d.Description), micros(d.At))
 		return err
 	})
+}
+
+// Deployment implements [store.Deployments].
+func (s *Store) Deployment(ctx context.Context, agentName string, version int) (d store.Deployment, err error) {
+	found := false
+	err = s.read(ctx, fmt.Sprintf("deployment of %s/v%d", agentName, version),
+		`SELECT agent, version, fingerprint, description, at FROM deployments WHERE agent = ? AND version = ?`, []any{agentName, version},
+		func(r row) error {
+			var at int64
+			var description string
+			err := r.Scan(&d.Agent, &d.Version, &d.Fingerprint, &description, &at)
+			d.At, found = fromMicros(at), true
+			if description != "" {
+				d.Description = agent.JSON(description)
+			}
+			return err
+		})
+	if err == nil && !found {
+		return d, agent.Errorf(agent.CodeNotFound, "no worker has served %s/v%d", agentName, version)
+	}
+	return d, err
 }
 
 // AllDeployed implements [store.Deployments].

@@ -67,7 +67,7 @@ func firstVersion(t *testing.T, path, from string) {
 		`events SELECT tenant, address, seq, branch, at, type, v, turn, step, trace_id, data, hash, superseded_by`,
 		`gates SELECT tenant, address, gate, opened, closed, status, roles, opened_at, expires_at, data`,
 		`effects SELECT tenant, key, address, scope, agent, version, tool, kind, step, ordinal, args, status, result, whole_ref, whole_bytes, reason, attempts, released, unknown, claimed_at, settled_at`,
-		`model_calls SELECT *`, `blobs SELECT *`, `deployments SELECT *`,
+		`model_calls SELECT *`, `blobs SELECT *`, `deployments SELECT agent, version, fingerprint, at`,
 	} {
 		var table string
 		_, err = fmt.Sscan(copied, &table)
@@ -111,13 +111,13 @@ func TestMigration_KeepsEveryRow(t *testing.T) {
 
 	have, want, err := Version(ctx, path)
 	require.NoError(t, err)
-	require.Equal(t, []int64{1, 6}, []int64{have, want})
+	require.Equal(t, []int64{1, 7}, []int64{have, want})
 	_, err = Open(ctx, path, &Options{NoMigrate: true})
 	require.Equal(t, agent.CodeUnavailable, agent.ErrorCode(err))
 	require.ErrorContains(t, err, "run interlock migrate")
 	from, to, err := Migrate(ctx, path)
 	require.NoError(t, err)
-	require.Equal(t, []int64{1, 6}, []int64{from, to})
+	require.Equal(t, []int64{1, 7}, []int64{from, to})
 
 	for _, query := range []string{
 		`SELECT * FROM runs ORDER BY tenant, address`, `SELECT * FROM events ORDER BY rowid`, `SELECT * FROM gates ORDER BY tenant, address, gate`,
@@ -178,14 +178,14 @@ func TestMigrateAndVersion_OfWhatIsNotThere(t *testing.T) {
 	ctx, path := context.Background(), filepath.Join(t.TempDir(), "store.db")
 	have, want, err := Version(ctx, path)
 	require.NoError(t, err)
-	require.Equal(t, []int64{0, 6}, []int64{have, want})
+	require.Equal(t, []int64{0, 7}, []int64{have, want})
 	require.NoFileExists(t, path)
 	from, to, err := Migrate(ctx, path)
 	require.NoError(t, err)
-	require.Equal(t, []int64{0, 6}, []int64{from, to})
+	require.Equal(t, []int64{0, 7}, []int64{from, to})
 	from, to, err = Migrate(ctx, path)
 	require.NoError(t, err)
-	require.Equal(t, []int64{6, 6}, []int64{from, to})
+	require.Equal(t, []int64{7, 7}, []int64{from, to})
 	_, _, err = Version(ctx, filepath.Dir(path))
 	require.Equal(t, agent.CodeInvalid, agent.ErrorCode(err))
 }

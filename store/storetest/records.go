@@ -126,4 +126,25 @@ var deploymentTests = []contract{
 			{Agent: "refund", Version: 10, Fingerprint: "f", At: Epoch}, {Agent: "triage", Version: 1, Fingerprint: "f", At: Epoch}}, all)
 		requireCode(t, agent.CodeInvalid, s.Deployed(ctx, store.Deployment{Version: 1}))
 	}},
+	{"a version is described as it was last deployed, and a list describes none", func(t *testing.T, s store.Store) {
+		ctx, d := context.Background(), store.Deployment{Agent: "refund", Version: 2, Fingerprint: "f", Description: agent.JSON(awkward), At: Epoch}
+		_, err := s.Deployment(ctx, "refund", 2)
+		requireCode(t, agent.CodeNotFound, err)
+		require.NoError(t, s.Deployed(ctx, store.Deployment{Agent: "refund", Version: 2, Fingerprint: "old", Description: agent.JSON(`{}`), At: Epoch}))
+		require.NoError(t, s.Deployed(ctx, d))
+		got, err := s.Deployment(ctx, "refund", 2)
+		require.NoError(t, err)
+		require.Equal(t, d, got)
+		_, err = s.Deployment(ctx, "refund", 3)
+		requireCode(t, agent.CodeNotFound, err)
+		all, err := s.AllDeployed(ctx)
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		require.Nil(t, all[0].Description)
+		d.Description = nil // of an older worker
+		require.NoError(t, s.Deployed(ctx, d))
+		got, err = s.Deployment(ctx, "refund", 2)
+		require.NoError(t, err)
+		require.Equal(t, d, got)
+	}},
 }
