@@ -39,6 +39,14 @@ func fail(operation string, err error) error {
 	return agent.Errorf(agent.CodeInternal, "%s: %w", operation, err)
 }
 
+// uncoded reports an error that is neither SQLite's nor the store's own.
+func uncoded(err error) bool {
+	var coded *agent.Error
+	var refusal *store.Refusal
+	var result *driver.Error
+	return !errors.As(err, &coded) && !errors.As(err, &refusal) && !errors.As(err, &result)
+}
+
 // isBusy reports whether another process was in the way.
 func isBusy(err error) bool {
 	var result *driver.Error

@@ -223,8 +223,8 @@ func (s *Store) transact(ctx context.Context, on interface {
 	if err = f(transaction{tx, s.stmts}); err == nil {
 		err = tx.Commit()
 	}
-	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
-		err = ctx.Err() // database/sql ended the transaction when the context did
+	if err != nil && ctx.Err() != nil && uncoded(err) {
+		err = ctx.Err() // database/sql ended the transaction, and its statements, when the context did
 	}
 	return err
 }
