@@ -31,10 +31,11 @@ func (r *Run) RulingStatus(u Ruling) RulingStatus {
 	return RulingBinds
 }
 
-// rests reports whether what a ruling rests on has stayed.
+// rests reports whether what a ruling rests on has stayed. It asks when a field has
+// changed, which is known of a masked run too; older runs compare the values.
 func (r *Run) rests(u Ruling) bool {
-	if r.Rules >= 2 && u.Seq > 0 && r.changedSince(u.Reads, u.Seq) {
-		return false
+	if r.Rules >= 2 && u.Seq > 0 {
+		return !r.changedSince(u.Reads, u.Seq)
 	}
 	return u.Values == digest(r.values(u.Reads))
 }

@@ -47,6 +47,19 @@ func TestRuling_EndsWhenFieldsChange(t *testing.T) {
 	tr.reduces()
 }
 
+// A run whose sensitive fields are masked tells as well which rulings bind.
+func TestRuling_OfAMaskedRun(t *testing.T) {
+	tr := bank(t, tellers)
+	tr.by(teller("ann"), "1.1", reject("no receipt"))
+	run := *tr.m.Run()
+	run.Sensitive = []string{"order_id"}
+	masked := run.Masked()
+	require.NotEqual(t, run.State, masked.State)
+	require.Equal(t, agent.RulingBinds, masked.RulingStatus(masked.Rulings[0]))
+	tr.step(agent.AmendRun{ID: "a", Principal: agent.Principal{Subject: "desk"}, Fields: agent.JSON(`{"order_id":"8"}`)})
+	require.Equal(t, agent.RulingChanged, tr.m.Run().Masked().RulingStatus(tr.m.Run().Rulings[0]))
+}
+
 func TestRuling_Lift(t *testing.T) {
 	tr := bank(t, tellers)
 	tr.by(teller("ann"), "1.1", reject("no receipt"))

@@ -12,7 +12,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"net/url"
 	"path/filepath"
 	"strings"
