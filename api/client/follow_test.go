@@ -95,7 +95,7 @@ func TestFollow_Silence(t *testing.T) {
 		_, _ = w.Write([]byte(event(1)))
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
-	}, streams(event(2), end))
+	}, streams(event(1), event(2), end))
 	seqs, err := follow(t, s.client(t, client.Hurry(50*time.Millisecond)), 0)
 	require.NoError(t, err)
 	require.Equal(t, []int64{1, 2}, seqs)

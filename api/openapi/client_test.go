@@ -12,6 +12,8 @@ import (
 func TestClientIsOfTheDocument(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "client.gen.go")
 	require.NoError(t, writeClient("../..", "../openapi.json", path))
+	_, err := os.ReadFile("../../tools/go.mod") // so that the go command sees that a result depends on it
+	require.NoError(t, err)
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
 	have, err := os.ReadFile("../client/client.gen.go")
