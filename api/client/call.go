@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -94,9 +95,13 @@ func (c *Client) answered(ctx context.Context, r request, body []byte) ([]byte, 
 			return data, nil
 		}
 		pause, again := c.pause.after(err, tries)
-		if !again || ctx.Err() != nil || time.Since(began)+pause > c.patience || !sleep(ctx, pause) {
-			return nil, err
+		if again && ctx.Err() == nil && time.Since(began)+pause <= c.patience && sleep(ctx, pause) {
+			continue
 		}
+		if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
+			err = fmt.Errorf("%w: %w", ended, err) // that it was given up, and over what
+		}
+		return nil, err
 	}
 }
 

@@ -135,6 +135,14 @@ func TestClient_Patience(t *testing.T) {
 	cancel()
 	_, err = s.client(t).GetRun(gone, "refund", "k")
 	require.ErrorIs(t, err, context.Canceled)
+	ctx, cancel = context.WithCancel(t.Context())
+	defer cancel()
+	_, err = serve(t, func(w http.ResponseWriter, r *http.Request) {
+		says(503, `{"code":"unavailable"}`, "Retry-After", "60")(w, r)
+		time.AfterFunc(20*time.Millisecond, cancel)
+	}).client(t, client.WithPatience(time.Hour)).GetRun(ctx, "refund", "k")
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, client.CodeUnavailable, client.CodeOf(err))
 
 	now := time.Date(2026, 11, 30, 10, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Duration{"": 0, "2": 2 * time.Second, "-1": 0, "soon": 0, "Mon, 30 Nov 2026 10:01:00 GMT": time.Minute, "Mon, 30 Nov 2026 09:00:00 GMT": 0} {

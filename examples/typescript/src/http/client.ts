@@ -63,7 +63,7 @@ export class Client {
   // What was sent is sent nowhere else, so nothing is redirected.
   private async send(path: string, init: RequestInit): Promise<Response> {
     const headers = { ...init.headers, Authorization: `Bearer ${this.token}` };
-    const res = await fetch(this.base + path, { ...init, headers, redirect: 'error' });
+    const res = await fetch(this.base + path, { ...init, headers, redirect: 'manual' });
     if (res.ok) return res;
     const said = await res.text();
     const retryAfterMs = 1000 * Number(res.headers.get('Retry-After') ?? 0);
@@ -83,6 +83,7 @@ export class Client {
     let last = after;
     let retryMs = 2000;
     for (let tries = 0; ; tries++) {
+      let asked = 0;
       try {
         for await (const frame of this.frames(fill('/v1/runs/{agent}/{key}/stream', names), String(last))) {
           tries = -1;
@@ -100,10 +101,12 @@ export class Client {
           yield event;
         }
       } catch (err) {
-        if (pauseAfter(err, 0) === undefined) throw err;
+        const pause = pauseAfter(err, 0);
+        if (pause === undefined) throw err;
+        asked = pause; // the server may want more time than usual
       }
       const most = Math.min(30_000, retryMs * 2 ** Math.max(0, tries));
-      await sleep(most / 2 + (Math.random() * most) / 2);
+      await sleep(Math.max(asked, most / 2 + (Math.random() * most) / 2));
     }
   }
 
