@@ -190,6 +190,16 @@ func testWrongArguments(t *testing.T, w *world) {
 func build(t *testing.T) {
 	t.Helper()
 	install(t)
+	// Read here, so that the go command sees that a result depends on them.
+	for _, pattern := range []string{"package.json", "tsconfig.json", "src/*.ts", "src/http/*.ts"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		require.NotEmpty(t, files, pattern)
+		for _, file := range files {
+			_, err := os.ReadFile(file)
+			require.NoError(t, err)
+		}
+	}
 	command(t, "npm", "run", "build")
 }
 
