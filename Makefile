@@ -53,7 +53,7 @@ check: ## Check form, static analysis, import rule, modules and recorded histori
 
 # REASON says why clients must be broken, where they must.
 .PHONY: openapi
-openapi: ## Write api/openapi.json from the routes; refuses what breaks clients
+openapi: ## Write api/openapi.json from the routes, and the Go client; refuses what breaks clients
 	go run ./api/openapi
 
 .PHONY: bench

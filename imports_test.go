@@ -81,6 +81,12 @@ var withoutTemporal = map[string]string{
 	"notice":  "who is told what must not depend on who tries again",
 }
 
+// alone are the packages that need the standard library only, with the reason: what
+// imports nothing else links nothing else.
+var alone = map[string]string{
+	"api/client": "a product backend links it without Temporal, without a store and without a version of anything that it may have itself",
+}
+
 // agentMayImport is all that the domain needs. What is not here cannot make a
 // replay differ: no clock, no random, no disk, no network, no other goroutine.
 var agentMayImport = []string{
@@ -114,6 +120,12 @@ func judge(from, to string) error {
 	top, layer, driver, err := place(from)
 	if err != nil {
 		return err
+	}
+	if why, alone := alone[strings.TrimPrefix(from, module+"/")]; alone {
+		if first, _, _ := strings.Cut(to, "/"); first == module || strings.Contains(first, ".") {
+			return fmt.Errorf("%s imports %s: %s", from, to, why)
+		}
+		return nil
 	}
 	if to == "go.temporal.io" || strings.HasPrefix(to, "go.temporal.io/") {
 		if why, banned := withoutTemporal[top]; banned {
@@ -295,6 +307,11 @@ func TestRuleAllowsAndForbids(t *testing.T) {
 		{"api/web", "interlock/activities", "never beside it"},
 		{"api/web", "interlock/store/sqlite", "decided by composition"},
 		{"api/web", "interlock/config", "only lower layers"},
+		{"api/client", "net/http", ""},
+		{"api/client", "interlock/agent", "without Temporal, without a store"},
+		{"api/client", "interlock/store/sqlite", "without Temporal, without a store"},
+		{"api/client", "go.temporal.io/sdk/client", "without Temporal, without a store"},
+		{"api/client", "github.com/google/uuid", "without Temporal, without a store"},
 		{"starter", "interlock/api", "only lower layers"},
 		{"worker", "interlock/config", ""},
 		{"worker", "interlock/store/sqlite", ""},

@@ -58,7 +58,7 @@ func readme(t *testing.T) string {
 // it was taken from, but for indentation, and for what "// …" leaves out.
 func TestReadmeCodeIsReal(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(readme(t), -1)
-	sources := []string{"examples/refund/agent.go", "tool/gate_example_test.go", "tool/undo_example_test.go", "readme_test.go"}
+	sources := []string{"examples/refund/agent.go", "tool/gate_example_test.go", "tool/undo_example_test.go", "readme_test.go", "api/client/example_test.go"}
 	require.Len(t, blocks, len(sources))
 	for i, source := range sources {
 		requireFrom(t, source, blocks[i][1])

@@ -1,6 +1,6 @@
 // Command openapi writes api/openapi.json, the description of the HTTP API, from
-// its Go types. A change that breaks a client is refused, unless REASON says why
-// it must be.
+// its Go types, and of it the Go client. A change that breaks a client is refused,
+// unless REASON says why it must be.
 package main
 
 import (
@@ -10,8 +10,14 @@ import (
 	"interlock/api"
 )
 
+const contract, clientCode = "api/openapi.json", "api/client/client.gen.go"
+
 func main() {
-	if err := write("api/openapi.json", os.Getenv("REASON")); err != nil {
+	err := write(contract, os.Getenv("REASON"))
+	if err == nil {
+		err = writeClient(".", contract, clientCode)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "openapi:", err)
 		os.Exit(1)
 	}

@@ -36,7 +36,7 @@ var (
 	ann      = agent.Principal{Subject: "ann", Roles: []string{"refunds"}}
 )
 
-// TestProgram runs the program as its README says, against a worker.
+// TestProgram runs the programs as their README says, against a worker.
 func TestProgram(t *testing.T) {
 	build(t)
 	w := newWorld(t)
@@ -48,6 +48,11 @@ func TestProgram(t *testing.T) {
 		"bad tenant":      testBadTenant,
 		"no server":       testNoServer,
 		"wrong arguments": testWrongArguments,
+		"exact numbers":   testExact,
+		"by HTTP":         testByHTTP,
+		"by HTTP, exact":  testByHTTPExact,
+		"by HTTP, reject": testByHTTPRejected,
+		"by HTTP, no":     testByHTTPRefused,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -181,8 +186,25 @@ func testWrongArguments(t *testing.T, w *world) {
 	}
 }
 
-// build installs what the lock names, and compiles.
+// build compiles the programs.
 func build(t *testing.T) {
+	t.Helper()
+	install(t)
+	// Read here, so that the go command sees that a result depends on them.
+	for _, pattern := range []string{"package.json", "tsconfig.json", "src/*.ts", "src/http/*.ts"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		require.NotEmpty(t, files, pattern)
+		for _, file := range files {
+			_, err := os.ReadFile(file)
+			require.NoError(t, err)
+		}
+	}
+	command(t, "npm", "run", "build")
+}
+
+// install installs what the lock names.
+func install(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(name); err != nil {
@@ -196,7 +218,6 @@ func build(t *testing.T) {
 		command(t, "npm", "ci", "--prefer-offline")
 		require.True(t, installed(t), "npm ci installed something else than package-lock.json names")
 	}
-	command(t, "npm", "run", "build")
 }
 
 // installed reports whether node_modules is what the lock names.
@@ -295,9 +316,14 @@ type result struct {
 
 func (w *world) program(t *testing.T, args ...string) result {
 	t.Helper()
+	return w.node(t, "dist/main.js", args...)
+}
+
+func (w *world) node(t *testing.T, script string, args ...string) result {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "node", append([]string{"dist/main.js"}, args...)...)
+	cmd := exec.CommandContext(ctx, "node", append([]string{script}, args...)...)
 	var output, errout bytes.Buffer
 	cmd.Env, cmd.Stdout, cmd.Stderr = w.environment, &output, &errout
 	err := cmd.Run()
