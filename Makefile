@@ -29,6 +29,10 @@ build: ## Build bin/interlock
 run: build bin/temporal ## Build all, start a local Temporal and run the demo
 	$(WITH_TEMPORAL) bin/interlock demo
 
+.PHONY: page
+page: build bin/temporal ## The same, and you decide the gate, on a page in your browser
+	$(WITH_TEMPORAL) bin/interlock demo --page
+
 .PHONY: dev
 dev: build bin/temporal ## Start a local Temporal with its UI and a worker, on fixed ports
 	$(WITH_TEMPORAL) bin/interlock dev

@@ -109,7 +109,7 @@ func (m *Machine) message(in Message) Receipt {
 	e := m.emit(EventMessage, "", MessageData{ID: in.ID, Principal: in.Principal, Text: in.Text, Body: body, Policy: in.Policy,
 		First: in.First && busy && m.policy(Message{Policy: in.Policy}) != MessageQueue})
 	for _, g := range slices.Clone(m.run.Gates) {
-		if g.Status == GateOpen && g.Kind == KindAsk {
+		if g.Status == GateOpen && g.Kind == KindAsk && (m.run.Rules < 3 || in.Principal.Subject == m.run.User) {
 			m.emit(EventGateClosed, g.ID, GateClosedData{Gate: g.ID, Status: GateAnswered, By: &in.Principal, Reason: "by the user's message"})
 			m.emit(EventStepSettled, g.ID, StepSettledData{Status: StepDone, Reason: "the user's next message is the answer"})
 		}

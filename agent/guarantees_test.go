@@ -470,3 +470,34 @@ func TestMachine_StartedTwice(t *testing.T) {
 	require.Panics(t, func() { tr.step(nil) })
 	require.PanicsWithValue(t, "agent: the machine's code panicked before; the run must be rebuilt from its history", func() { tr.message("x") })
 }
+
+// What somebody else writes to a run are not the user's words: they set no field of
+// theirs, are no fact, and confirm nothing.
+func TestQuote_OfSomebodyElse(t *testing.T) {
+	tr := begin(t, refundAgent(), `{"customer_id":"c"}`)
+	other := func(text string) {
+		tr.n++
+		tr.step(agent.Message{ID: fmt.Sprintf("o%d", tr.n), Principal: agent.Principal{Subject: "olga", Roles: []string{"operator"}}, Text: text})
+	}
+	other("refund order 77")
+	tr.model(`set_fields {"fields":{"order_id":"77"},"quote":"order 77"}`, `record_fact {"quote":"refund order 77"}`)
+	require.Empty(t, tr.state().OrderID)
+	require.Contains(t, tr.answer("c1_1").Text, `no user message holds "order 77" word for word`)
+	require.Empty(t, tr.m.Run().Facts)
+	tr.model()
+	tr.message("refund order 77")
+	tr.model(`set_fields {"fields":{"order_id":"77"},"quote":"order 77"}`)
+	require.Equal(t, "77", tr.state().OrderID)
+	tr.model(`ask {"question":"This one?","fields":["order_id"]}`)
+	ask := tr.m.Run().Gates[0].ID
+	other("yes, that one")
+	require.Equal(t, agent.GateOpen, tr.gate(ask).Status, "it asks the user")
+	tr.model(`confirm {"fields":["order_id"],"quote":"yes, that one"}`)
+	require.Empty(t, tr.m.Run().Confirmed)
+	tr.model()
+	tr.message("yes, that one")
+	require.Equal(t, agent.GateAnswered, tr.gate(ask).Status)
+	tr.model(`confirm {"fields":["order_id"],"quote":"yes, that one"}`)
+	require.Len(t, tr.m.Run().Confirmed, 1)
+	tr.reduces()
+}

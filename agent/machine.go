@@ -15,7 +15,8 @@ import (
 //   - 3: a step that people approved says who they were, so that they are judged once
 //     more before it starts; a run's first event names the fields that no model is
 //     shown, so that a journal tells what one was shown ([ViewAt]); a verdict that
-//     decided nothing keeps the code of the reason.
+//     decided nothing keeps the code of the reason; only what the run's own user writes
+//     are the user's words, which set fields and confirm.
 const Rules = 3
 
 // Machine drives one run: input in, events and commands out. It is pure and

@@ -86,7 +86,7 @@ func (m *Machine) said(quote string, after int64) (int64, error) {
 	found := int64(0)
 	look := func(items []Item) {
 		for _, it := range items {
-			if it.Kind == ItemMessage && it.Seq > after && standsIn(it.Text, quote) {
+			if it.Kind == ItemMessage && m.ofUser(it) && it.Seq > after && standsIn(it.Text, quote) {
 				found = max(found, it.Seq)
 			}
 		}
@@ -107,3 +107,7 @@ func (m *Machine) said(quote string, after int64) (int64, error) {
 	}
 	return found, nil
 }
+
+// ofUser reports whether a message is of the user whom the run serves: nobody else's
+// words set the user's fields or say yes for them.
+func (m *Machine) ofUser(it Item) bool { return m.run.Rules < 3 || it.By == m.run.User }
