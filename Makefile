@@ -60,6 +60,11 @@ check: ## Check form, static analysis, import rule, modules and recorded histori
 openapi: ## Write api/openapi.json from the routes, and the Go client; refuses what breaks clients
 	go run ./api/openapi
 
+# FUZZTIME is of each decoder; two run at a time.
+.PHONY: fuzz
+fuzz: ## Look for what the decoders do not survive; FUZZTIME=1h for long
+	@scripts/fuzz.sh $(or $(FUZZTIME),60s)
+
 .PHONY: bench
 bench: bin/temporal ## Measure what a turn costs; one JSON object on stdout
 	@$(WITH_TEMPORAL) go run ./bench

@@ -1,8 +1,11 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -83,4 +86,9 @@ func (s *Server) OpenStreams() int {
 	s.streams.mu.Lock()
 	defer s.streams.mu.Unlock()
 	return s.streams.open
+}
+
+// ServeBriefly serves with short bounds of what a connection may take.
+func ServeBriefly(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
+	return bounds{header: 300 * time.Millisecond, read: 600 * time.Millisecond, idle: time.Second, headerBytes: 8 << 10}.serve(ctx, l, h, 5*time.Second, time.Second, log, nil)
 }

@@ -9,20 +9,24 @@ import (
 	"time"
 )
 
-// Listening bounds what a connection may take of a server.
-const (
-	headerFor      = 10 * time.Second
-	readFor        = 30 * time.Second
-	idleFor        = 2 * time.Minute
-	maxHeaderBytes = 32 << 10
-)
+// bounds are what a connection may take of a server.
+type bounds struct {
+	header, read, idle time.Duration
+	headerBytes        int
+}
+
+var listening = bounds{header: 10 * time.Second, read: 30 * time.Second, idle: 2 * time.Minute, headerBytes: 32 << 10}
 
 // Serve answers at a listener until ctx ends; then it takes no new request, and
 // lets those under way end within grace. Writing is bounded by each request's own
 // deadline, and by write beyond it. What has none is ended by ending, once nothing
 // new is taken.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, write, grace time.Duration, log *slog.Logger, ending ...func()) error {
-	server := &http.Server{Handler: h, ReadHeaderTimeout: headerFor, ReadTimeout: readFor, WriteTimeout: write, IdleTimeout: idleFor, MaxHeaderBytes: maxHeaderBytes,
+	return listening.serve(ctx, l, h, write, grace, log, ending)
+}
+
+func (b bounds) serve(ctx context.Context, l net.Listener, h http.Handler, write, grace time.Duration, log *slog.Logger, ending []func()) error {
+	server := &http.Server{Handler: h, ReadHeaderTimeout: b.header, ReadTimeout: b.read, WriteTimeout: write, IdleTimeout: b.idle, MaxHeaderBytes: b.headerBytes,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 	for _, f := range ending {
 		server.RegisterOnShutdown(f)
