@@ -205,19 +205,7 @@ func compareEnd(rec *recorded, now *capture) *Difference {
 	end := now.end
 	switch rec.last.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
-		if end == nil || end.err != nil {
-			d.about = "the run was completed, and " + how(end)
-			return d
-		}
-		result, err := converter.GetDefaultDataConverter().ToPayloads(end.result)
-		if err != nil {
-			d.about = fmt.Sprintf("the run's result cannot be encoded now: %v", err)
-			return d
-		}
-		if s := diffPayloads(rec.last.GetWorkflowExecutionCompletedEventAttributes().GetResult().GetPayloads(), result.GetPayloads()); s != nil {
-			d.Path, d.Recorded, d.Now = strings.TrimSuffix("result."+s.path, "."), s.recorded, s.now
-			return d
-		}
+		return compareResult(d, rec.last.GetWorkflowExecutionCompletedEventAttributes().GetResult().GetPayloads(), end)
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
 		if end == nil || !temporal.IsCanceledError(end.err) {
 			d.about = "the run was cancelled through Temporal, and " + how(end)
@@ -248,6 +236,28 @@ func compareEnd(rec *recorded, now *capture) *Difference {
 		}
 	}
 	return nil
+}
+
+// compareResult compares what a workflow that was completed answered; d is where.
+func compareResult(d *Difference, was []*commonpb.Payload, end *ending) *Difference {
+	if end == nil || end.err != nil {
+		d.about = "the run was completed, and " + how(end)
+		return d
+	}
+	var now *commonpb.Payloads
+	if end.result != nil { // else it answers nothing, as a notice does
+		var err error
+		if now, err = converter.GetDefaultDataConverter().ToPayloads(end.result); err != nil {
+			d.about = fmt.Sprintf("the run's result cannot be encoded now: %v", err)
+			return d
+		}
+	}
+	s := diffPayloads(was, now.GetPayloads())
+	if s == nil {
+		return nil
+	}
+	d.Path, d.Recorded, d.Now = strings.TrimSuffix("result."+s.path, "."), s.recorded, s.now
+	return d
 }
 
 func how(end *ending) string {

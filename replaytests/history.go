@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -16,8 +17,8 @@ import (
 // recorded is what a history says that was done.
 type recorded struct {
 	workflowID, runID string
-	agent             string
-	version           int // 0 where the first task has not been recorded
+	agent             string // or the type of a workflow that is no run
+	version           int    // 0 where the first task has not been recorded, and of no run
 
 	tasks  []*task // that were completed, in order
 	locals map[string]local
@@ -118,6 +119,9 @@ func (r *recorded) marker(id int64, a *historypb.MarkerRecordedEventAttributes) 
 	}
 }
 
+// besides are the workflows that are no runs. No agent has such a name.
+var besides = []string{signals.WorkflowNotice, signals.WorkflowSweep, signals.WorkflowResolve}
+
 // servedBy says so when the history is of another agent, or of a version that is
 // not given: the replay would say it less clearly.
 func (r *recorded) servedBy(registry *agent.Registry) error {
@@ -128,6 +132,9 @@ func (r *recorded) servedBy(registry *agent.Registry) error {
 			have = append(have, fmt.Sprintf("%s/v%d", name, d.Version))
 		}
 		known = known || name == r.agent
+	}
+	if !known && slices.Contains(besides, r.agent) {
+		return nil
 	}
 	if !known {
 		return fmt.Errorf("it is of a run of agent %s; given are %s", r.agent, strings.Join(have, ", "))

@@ -17,6 +17,9 @@
 // blocked by its journal once the change is deployed. Hence the comparison of
 // every activity's arguments with the recorded ones.
 //
+// The workflows that are no runs (those of notices, sweeps and resolutions of the
+// ledger) are replayed in the same way, with whatever agents.
+//
 // A replay runs no activity. Tools, models and stores are never called, and the
 // dependencies of an agent may be zero values.
 package replaytests
