@@ -12,13 +12,14 @@ import (
 	"interlock/examples/refund"
 	"interlock/examples/refund/mail"
 	"interlock/examples/refund/shop"
+	"interlock/replaytests/internal/freight"
 	"interlock/replaytests/internal/parcel"
 )
 
 // samples are the agents whose runs were recorded, without what they need: a
 // replay calls no tool.
 func samples() []*agent.Definition {
-	return []*agent.Definition{refund.Agent(&shop.Shop{}, mail.Client{}), parcel.Agent(parcel.World{})}
+	return []*agent.Definition{refund.Agent(&shop.Shop{}, mail.Client{}), parcel.Agent(parcel.World{}), freight.Agent(freight.World{})}
 }
 
 func TestHistories(t *testing.T) { Run(t, "testdata", samples()...) }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -37,6 +38,8 @@ type world struct {
 	starter            *starter.Starter
 	closers            []func() error
 	sent               int
+	ahead              atomic.Int64         // how far the store's clock is, in nanoseconds
+	config             func(*worker.Config) // what a worker has besides; nil: nothing
 }
 
 func newWorld(ctx context.Context, address, name string) (w *world, err error) {
@@ -54,7 +57,7 @@ func newWorld(ctx context.Context, address, name string) (w *world, err error) {
 		return w, err
 	}
 	w.later(func() error { w.client.Close(); return nil })
-	if w.store, err = sqlite.Open(ctx, w.file("interlock.db"), nil); err != nil {
+	if w.store, err = sqlite.Open(ctx, w.file("interlock.db"), &sqlite.Options{Now: w.now}); err != nil {
 		return w, err
 	}
 	w.later(w.store.Close)
@@ -71,6 +74,8 @@ func newWorld(ctx context.Context, address, name string) (w *world, err error) {
 }
 
 func (w *world) file(name string) string { return filepath.Join(w.dir, name) }
+
+func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 
 func (w *world) later(f func() error) { w.closers = append(w.closers, f) }
 
@@ -98,7 +103,11 @@ func (w *world) settings() config.Config {
 
 // serve runs a worker in this process until the world closes.
 func (w *world) serve(ctx context.Context, model llm.Model, agents ...*agent.Definition) error {
-	wk, err := worker.New(worker.Config{Settings: w.settings(), Client: w.client, Store: w.store, Model: model, Log: quiet}, agents...)
+	c := worker.Config{Settings: w.settings(), Client: w.client, Store: w.store, Model: model, Log: quiet}
+	if w.config != nil {
+		w.config(&c)
+	}
+	wk, err := worker.New(c, agents...)
 	if err != nil {
 		return err
 	}
