@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 
+	"interlock/agent"
 	"interlock/llm"
 	"interlock/signals"
 )
@@ -126,6 +127,9 @@ type provided struct {
 
 func (m provided) Generate(ctx context.Context, req llm.Request) (llm.Response, error) {
 	a := attemptOf(ctx)
+	if err := llm.Validate(req.Messages); err != nil {
+		m.harness.post("/invalid", point{Address: a.at.Address, Step: a.at.Step, Wrong: err.Error()})
+	}
 	a.reach(toProvider)
 	m.harness.post("/model", a.at)
 	resp, err := m.Model.Generate(context.WithoutCancel(ctx), req)
@@ -138,4 +142,13 @@ const carrier = "Chaos-Attempt"
 
 func carried(ctx context.Context) (http.Header, error) {
 	return http.Header{carrier: {attemptOf(ctx).id}}, nil
+}
+
+// placeOf is the place of an attempt by its id.
+func placeOf(attempt string) place {
+	parts := strings.Split(attempt, "|")
+	if len(parts) < 4 {
+		return place{}
+	}
+	return place{parts[1], agent.Effect(parts[2]), parts[3]}
 }

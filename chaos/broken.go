@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	"interlock/agent"
@@ -20,9 +21,11 @@ const (
 	noSettle  breakage = "settle"  // how it ended is not written down
 	noOrdinal breakage = "ordinal" // a call after a refusal has the key of the one before
 	noWait    breakage = "wait"    // an attempt does not wait for the one before
+	noUndo    breakage = "undo"    // an undo is told to have happened, and marked, and nothing is sent
+	noLook    breakage = "look"    // of what was told to stop nobody finds out whether it had happened
 )
 
-var breakages = []breakage{noClaim, noSettle, noOrdinal, noWait}
+var breakages = []breakage{noClaim, noSettle, noOrdinal, noWait, noUndo, noLook}
 
 // observedTool is a tool whose claims and settlements are reached points, and
 // whose protocol may be broken.
@@ -47,8 +50,20 @@ func (r observedRunner) Attempt(ctx context.Context, t agent.Task, p tool.Ports)
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %s", t.Scope, t.Tool, t.Args))
 		t.Key = hex.EncodeToString(sum[:16])
 	}
+	if r.how == noUndo && t.Undoes != nil {
+		return tool.Result{JSON: agent.JSON(`{"ref":"undone"}`)}, nil
+	}
 	p.Ledger = observedLedger{p.Ledger, r.how}
 	return r.Runner.Attempt(ctx, t, p)
+}
+
+// Close makes it a [tool.Closer], as every tool is.
+func (r observedRunner) Close(ctx context.Context, t agent.Task, p tool.Ports) (tool.Result, error) {
+	if r.how == noLook {
+		return tool.Result{}, &tool.Failure{Kind: tool.FailedNotApplied, Err: errors.New("it was told to stop")}
+	}
+	p.Ledger = observedLedger{p.Ledger, r.how}
+	return r.Runner.(tool.Closer).Close(ctx, t, p)
 }
 
 type observedLedger struct {

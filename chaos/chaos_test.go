@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,21 +32,29 @@ func kill(e agent.Effect, w window, late bool) *fault {
 	return &fault{kind: killed, at: cell{e, w}, late: late}
 }
 
-// breaking are the faults by which each breakage is found.
+// breaking are the faults by which each breakage is found, with what users do
+// meanwhile.
 var breaking = map[breakage]struct {
 	faults []*fault
+	acts   []act
 	kind   string
 	says   string
 }{
-	noClaim:   {[]*fault{kill(agent.Once, toSettle, false)}, repeated, "happened 2 times"},
-	noSettle:  {[]*fault{kill(agent.Keyed, toAnswer, false)}, lost, "the ledger does not know how"},
-	noOrdinal: {[]*fault{kill(agent.Keyed, toSettle, false)}, lost, "order never happened"},
-	noWait:    {[]*fault{kill(agent.Reconcilable, toEffect, true)}, repeated, "book happened 2 times"},
+	noClaim:   {[]*fault{kill(agent.Once, toSettle, false)}, nil, repeated, "happened 2 times"},
+	noSettle:  {[]*fault{kill(agent.Keyed, toAnswer, false)}, nil, lost, "the ledger does not know how"},
+	noOrdinal: {[]*fault{kill(agent.Keyed, toSettle, false)}, nil, lost, "order never happened"},
+	noWait:    {[]*fault{kill(agent.Reconcilable, toEffect, true)}, nil, repeated, "book happened 2 times"},
+	noUndo: {[]*fault{{kind: deployed, at: cell{agent.ReadOnly, toAnswer}}}, []act{{deed: cancelsRun, at: onceFired}}, lost,
+		"was not undone on the other side"},
+	noLook: {[]*fault{kill(agent.Once, toSettle, false)}, []act{{deed: saysInterrupt, at: onceMet}}, lost, "happened all the same"},
 }
 
-func played(t *testing.T, how breakage, faults ...*fault) *report {
+func played(t *testing.T, how breakage, acts []act, faults ...*fault) *report {
 	t.Helper()
-	o := options{seed: 1, stores: []string{sqliteKind}, how: how, size: size{workers: 2, runs: 2, first: how != whole}, dir: t.TempDir()}
+	o := options{seed: 1, stores: []string{sqliteKind}, how: how, size: size{workers: 2, runs: 2, first: how != whole}, acts: acts, dir: t.TempDir()}
+	if len(acts) > 0 {
+		o.size.users = 10
+	}
 	for _, f := range faults {
 		same := *f
 		o.planned = append(o.planned, &same)
@@ -64,7 +73,7 @@ func TestBroken(t *testing.T) {
 		t.Run(string(how), func(t *testing.T) {
 			t.Parallel()
 			c := breaking[how]
-			r := played(t, how, c.faults...)
+			r := played(t, how, c.acts, c.faults...)
 			require.True(t, r.failed())
 			require.NotEmpty(t, r.violations)
 			v := r.violations[0]
@@ -75,21 +84,68 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// With the whole protocol the same faults break nothing.
+// With the whole protocol the same faults break nothing, whether or not users
+// interrupt.
 func TestWhole(t *testing.T) {
 	t.Parallel()
-	var faults []*fault
-	for _, how := range breakages {
-		faults = append(faults, breaking[how].faults...)
+	for name, users := range map[string]bool{"left alone": false, "interrupted": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var faults []*fault
+			var acts []act
+			for _, how := range breakages {
+				if c := breaking[how]; (len(c.acts) > 0) == users {
+					faults, acts = append(faults, c.faults...), append(acts, c.acts...)
+				}
+			}
+			if users { // the cancel comes last
+				slices.Reverse(acts)
+				acts = append([]act{{deed: saysRollback, at: whileBusy, again: true}}, acts...)
+				acts[1].at = whileBusy // the fault meets one of the runs
+			}
+			r := played(t, whole, acts, faults...)
+			require.Empty(t, r.violations)
+			require.Empty(t, r.shortfalls())
+			require.False(t, r.failed())
+			require.Equal(t, len(faults), r.struck)
+			require.Equal(t, r.runs, r.ended)
+			r.print(io.Discard)
+			if !users {
+				require.NotZero(t, r.doubts)
+				return
+			}
+			require.Equal(t, r.runs, r.users)
+			require.Equal(t, r.runs, r.deeds[cancelsRun][string(agent.TookNow)])
+			require.NotZero(t, r.fates[agent.StepUndone])
+		})
 	}
-	r := played(t, whole, faults...)
-	require.Empty(t, r.violations)
-	require.Empty(t, r.shortfalls())
-	require.False(t, r.failed())
-	require.Equal(t, len(faults), r.struck)
-	require.Equal(t, r.runs, r.ended)
-	require.NotZero(t, r.doubts)
-	r.print(io.Discard)
+}
+
+// The seed decides what users do, and what reviewers do at each gate; in some dozen
+// runs there is all of it.
+func TestActs(t *testing.T) {
+	t.Parallel()
+	seen, decided := map[deed]int{}, map[deed]int{}
+	for n := range 100 {
+		acts := actsOf(7, n)
+		require.Equal(t, acts, actsOf(7, n))
+		require.NotEqual(t, acts, actsOf(8, n))
+		for i, a := range acts {
+			seen[a.deed]++
+			require.False(t, slices.Contains(cancels, a.deed) && i < len(acts)-1, "nothing comes after a cancel")
+			require.Equal(t, a.deed == pauses, i+1 < len(acts) && acts[i+1].deed == resumes)
+		}
+		v := reviewOf(7, fmt.Sprint("run ", n), 1)
+		require.Equal(t, v, reviewOf(7, fmt.Sprint("run ", n), 1))
+		decided[v.decides]++
+		require.Contains(t, []deed{approves, rejects}, reviewOf(7, fmt.Sprint("run ", n), 4).decides)
+	}
+	for _, d := range slices.Concat(deeds, cancels, []deed{resumes}) {
+		require.GreaterOrEqual(t, seen[d], 5, d)
+	}
+	for _, d := range decisive {
+		require.GreaterOrEqual(t, decided[d], 10, d)
+	}
 }
 
 // Every cell has its share, every kind is there, and the seed decides all of it.
@@ -132,7 +188,7 @@ func values(faults []*fault) (out []fault) {
 }
 
 func TestParse_Refusals(t *testing.T) {
-	for _, args := range [][]string{{"-faults", "0"}, {"-store", "mysql"}, {"-break", "nothing"}, {"-break", "cl"}, {"more"}, {"-workers", "0"}} {
+	for _, args := range [][]string{{"-faults", "0"}, {"-store", "mysql"}, {"-break", "nothing"}, {"-break", "cl"}, {"more"}, {"-workers", "0"}, {"-users", "11"}} {
 		_, err := parse(args, io.Discard)
 		require.Error(t, err, args)
 	}

@@ -43,7 +43,7 @@ func openDatabase(kind, dir string) (d database, err error) {
 	}
 	db, err := d.config().open()
 	if err == nil {
-		_, err = db.Exec(`CREATE TABLE payments (id TEXT NOT NULL)`)
+		_, err = db.Exec(`CREATE TABLE payments (id TEXT NOT NULL, ref TEXT NOT NULL, step TEXT NOT NULL, undoes TEXT NOT NULL)`)
 		err = errors.Join(err, db.Close())
 	}
 	if err != nil {
@@ -136,8 +136,22 @@ func (d *sqliteDatabase) up() error {
 
 func (d *sqliteDatabase) close() { _ = d.up() }
 
-// payments counts the effects of pay.
-func payments(ctx context.Context, db *sql.DB, id string) (n int, err error) {
-	err = db.QueryRowContext(ctx, `SELECT count(*) FROM payments WHERE id = $1`, id).Scan(&n)
-	return n, err
+// payments are what pay and its undo have done for a run.
+func payments(ctx context.Context, db *sql.DB, id string) (out []happening, err error) {
+	rows, err := db.QueryContext(ctx, `SELECT ref, step, undoes FROM payments WHERE id = $1`, id)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		h := happening{tool: pay, id: id}
+		if err := rows.Scan(&h.ref, &h.step, &h.undoes); err != nil {
+			return nil, err
+		}
+		if h.undoes != "" {
+			h.tool = unpay
+		}
+		out = append(out, h)
+	}
+	return out, rows.Err()
 }

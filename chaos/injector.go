@@ -233,3 +233,39 @@ func (i *injector) quiet() (since time.Time, quiet bool) {
 	defer i.mu.Unlock()
 	return i.last, len(i.left) == 0 && len(i.late) == 0 && !i.down && i.halted == 0 && i.delayed == 0
 }
+
+// busy reports whether an attempt or a model call of a run is under way.
+func (i *injector) busy(address string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, p := range i.open {
+		if p.Address == address {
+			return true
+		}
+	}
+	return false
+}
+
+// idle reports whether no attempt of a step is under way, on whatever worker.
+func (i *injector) idle(at place) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, p := range i.open {
+		if p.place() == at {
+			return false
+		}
+	}
+	return true
+}
+
+// met reports whether a fault that was aimed at it has met an effect of a run.
+func (i *injector) met(address string, e agent.Effect) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for p, marks := range i.marks {
+		if p.address == address && p.effect == e && slices.ContainsFunc(marks, func(m mark) bool { return m.aimed }) {
+			return true
+		}
+	}
+	return false
+}

@@ -25,6 +25,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"interlock/agent"
 )
 
 func main() {
@@ -73,8 +75,10 @@ type options struct {
 	how    breakage
 	size   size
 	dir    string
-	// planned takes the place of the plan that the seed makes.
+	// planned takes the place of the plan that the seed makes, and acts of what it has
+	// the users of all runs do.
 	planned []*fault
+	acts    []act
 }
 
 func parse(args []string, out io.Writer) (o options, err error) {
@@ -86,6 +90,7 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	how := f.String("break", "", fmt.Sprintf("switch a part of the protocol off, to see it reported: one of %v", breakages))
 	f.IntVar(&o.size.workers, "workers", 4, "worker processes of each store")
 	f.IntVar(&o.size.runs, "runs", 12, "runs at a time of each store")
+	f.IntVar(&o.size.users, "users", 5, "runs of ten that have users, who interrupt them")
 	f.StringVar(&o.dir, "dir", "", "folder for logs and files, a temporary one where empty; it is left where something failed")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -101,8 +106,8 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	if o.how = breakage(*how); o.how != whole && !slices.Contains(breakages, o.how) {
 		return o, fmt.Errorf("-break: %q is none of %v", *how, breakages)
 	}
-	if f.NArg() > 0 || o.faults < 1 || o.size.workers < 1 || o.size.runs < 1 {
-		return o, errors.New("faults, workers and runs are at least 1, and there are no arguments beside flags")
+	if f.NArg() > 0 || o.size.users < 0 || o.size.users > 10 || o.faults < 1 || o.size.workers < 1 || o.size.runs < 1 {
+		return o, errors.New("faults, workers and runs are at least 1, users from 0 to 10, and there are no arguments beside flags")
 	}
 	for o.seed == 0 {
 		o.seed = rand.Uint64N(1_000_000)
@@ -131,7 +136,7 @@ func (o *options) run(ctx context.Context) (*report, error) {
 	}
 	fmt.Fprintf(os.Stderr, "chaos: seed %d, %d faults, stores %v\n", o.seed, len(faults), o.stores)
 	r := &report{seed: o.seed, wanted: len(faults), least: least(len(faults)), first: o.size.first,
-		counts: map[string]map[kind]int{}, hits: map[cell]int{}, decided: map[string]int{}}
+		counts: map[string]map[kind]int{}, hits: map[cell]int{}, decided: map[string]int{}, deeds: map[deed]map[string]int{}, fates: map[agent.StepStatus]int{}}
 	shares := make([][]*fault, len(o.stores))
 	for i, f := range faults {
 		shares[i%len(shares)] = append(shares[i%len(shares)], f)
@@ -143,6 +148,7 @@ func (o *options) run(ctx context.Context) (*report, error) {
 		all.Go(func() {
 			w, err := newWorld(ctx, kind, filepath.Join(o.dir, kind), o.seed+uint64(i), shares[i], o.how, o.size)
 			if err == nil {
+				w.acts = o.acts
 				err = w.play(ctx)
 				mu.Lock()
 				r.add(w)

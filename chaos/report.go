@@ -27,6 +27,9 @@ type report struct {
 	once       int // Once steps that a fault has left in doubt
 	doubts     int // steps of which an operator was asked
 	decided    map[string]int
+	deeds      map[deed]map[string]int // what users did, by what became of it
+	users      int                     // runs that have some
+	fates      map[agent.StepStatus]int
 	violations []violation
 	troubles   []error
 }
@@ -53,7 +56,20 @@ func (r *report) add(w *world) {
 		if one.ended {
 			r.ended++
 		}
-		r.doubts += len(one.answers)
+		if r.doubts += len(one.answers); hasUsers(one.id) {
+			r.users++
+		}
+	}
+	for d, became := range w.deeds {
+		if r.deeds[d] == nil {
+			r.deeds[d] = map[string]int{}
+		}
+		for what, n := range became {
+			r.deeds[d][what] += n
+		}
+	}
+	for s, n := range w.fates {
+		r.fates[s] += n
 	}
 	for said, n := range w.decided {
 		r.decided[said] += n
@@ -80,6 +96,39 @@ func (r *report) shortfalls() (out []string) {
 			if r.decided[said] == 0 {
 				out = append(out, "no doubt was resolved as: "+said)
 			}
+		}
+		out = append(out, r.unused()...)
+	}
+	return out
+}
+
+// leastDeeds is how often each thing that users do must have taken effect.
+const leastDeeds = 3
+
+// effective is how a deed takes effect; any answer but these does not count.
+var effective = map[deed][]string{
+	saysReject: {string(agent.Refused)}, saysQueue: {string(agent.TookQueued)},
+	saysInterrupt: {string(agent.TookInterrupted), string(agent.TookMerged)}, saysRollback: {string(agent.TookRolledBack), string(agent.TookMerged)},
+	amends: {string(agent.Accepted)}, pauses: {string(agent.Accepted)}, resumes: {string(agent.Accepted)},
+	cancelsNone: {string(agent.TookNow)}, cancelsTurn: {string(agent.TookNow)}, cancelsRun: {string(agent.TookNow)},
+	approves: {string(agent.Accepted)}, rejects: {string(agent.Accepted)}, returns: {string(agent.Accepted)}, edits: {string(agent.Accepted)},
+	takesBack: {string(agent.Accepted)}, decidesStale: {string(agent.Voided)},
+}
+
+// unused are the deeds that took effect too seldom to have shown anything.
+func (r *report) unused() (out []string) {
+	for _, d := range slices.Sorted(maps.Keys(effective)) {
+		n := 0
+		for _, how := range effective[d] {
+			n += r.deeds[d][how]
+		}
+		if n < leastDeeds {
+			out = append(out, fmt.Sprintf("%s took effect %d of %d times", d, n, leastDeeds))
+		}
+	}
+	for _, s := range []agent.StepStatus{agent.StepUndone, agent.StepAbandoned, agent.StepCancelled} {
+		if r.fates[s] < leastDeeds {
+			out = append(out, fmt.Sprintf("%d of %d steps ended %s", r.fates[s], leastDeeds, s))
 		}
 	}
 	return out
@@ -121,6 +170,7 @@ func (r *report) print(out io.Writer) {
 		said = append(said, fmt.Sprintf("%d %s", r.decided[what], what))
 	}
 	fmt.Fprintf(out, "%s).\n", strings.Join(said, "; "))
+	r.people(out)
 	fmt.Fprintf(out, "seed %d: %d counted faults, %d repeated, %d lost, %d stuck, in %s\n", r.seed, r.struck, r.of(repeated), r.of(lost), r.of(stuck),
 		r.took.Round(time.Second))
 	for _, v := range r.violations {
@@ -155,4 +205,25 @@ func (r *report) table(out io.Writer) {
 	}
 	_ = t.Flush()
 	fmt.Fprintln(out, "(a model call: until it is answered, until that is recorded, until Temporal has it)")
+}
+
+// people shows what users and reviewers did, and what became of it.
+func (r *report) people(out io.Writer) {
+	if r.users == 0 {
+		return
+	}
+	fmt.Fprintf(out, "\n%d runs had users.\n", r.users)
+	for _, d := range slices.Sorted(maps.Keys(r.deeds)) {
+		total, words := 0, []string{}
+		for _, what := range slices.Sorted(maps.Keys(r.deeds[d])) {
+			n := r.deeds[d][what]
+			total, words = total+n, append(words, fmt.Sprintf("%d %s", n, what))
+		}
+		fmt.Fprintf(out, "  %-20s %4d: %s\n", d, total, strings.Join(words, ", "))
+	}
+	var ends []string
+	for _, s := range slices.Sorted(maps.Keys(r.fates)) {
+		ends = append(ends, fmt.Sprintf("%d %s", r.fates[s], s))
+	}
+	fmt.Fprintf(out, "Their steps ended: %s.\n", strings.Join(ends, ", "))
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"interlock/agent"
@@ -27,7 +29,15 @@ type run struct {
 	started     bool
 	ended       bool
 	answers     map[string]*answer // by gate
+	// Of a run that has users:
+	acts    []act
+	inputs  inputs
+	gates   map[string]bool // that somebody reviews
+	closed  atomic.Bool     // it has ended, and its users go
+	playing sync.WaitGroup
 }
+
+func (r *run) over() bool { return r.closed.Load() }
 
 // answer is what the operator says of a step in doubt.
 type answer struct {
@@ -79,6 +89,8 @@ func (w *world) tend(ctx context.Context, more bool) (active int) {
 		}
 		if row.Head.Status.Ended() {
 			r.ended = true
+			r.closed.Store(true)
+			r.playing.Wait()
 			if w.size.first {
 				w.trouble(w.verify(ctx, r))
 			}
@@ -86,10 +98,24 @@ func (w *world) tend(ctx context.Context, more bool) (active int) {
 	}
 	w.operate(ctx)
 	for ; more && active < w.size.runs; active++ {
-		id := fmt.Sprintf("%s-%d", w.kind, len(w.runs)+1)
-		w.runs = append(w.runs, &run{id: id, address: signals.Address(tenant, agentName, id), answers: map[string]*answer{}})
+		w.runs = append(w.runs, w.newRun(len(w.runs)+1))
 	}
 	return active
+}
+
+// newRun is a world's nth run. As many in ten as the world's size says have users.
+func (w *world) newRun(n int) *run {
+	r := &run{answers: map[string]*answer{}, gates: map[string]bool{}}
+	name := fmt.Sprint(n)
+	if n*w.size.users/10 > (n-1)*w.size.users/10 {
+		name = "u" + name
+		if r.acts = w.acts; r.acts == nil {
+			r.acts = actsOf(w.seed, n)
+		}
+	}
+	r.id = w.kind + "-" + name
+	r.address = signals.Address(tenant, agentName, r.id)
+	return r
 }
 
 var (
@@ -106,21 +132,41 @@ func (w *world) start(ctx context.Context, r *run) {
 	_, err := w.starter.Start(ctx, starter.Start{Agent: agentName, Tenant: tenant, Key: r.id, Principal: customer, Body: begin{ID: r.id},
 		Message: &signals.Message{ID: "m", Principal: customer, Text: "Go."}})
 	r.started = err == nil // the same start again is harmless
+	if r.started && hasUsers(r.id) {
+		r.playing.Go(func() { w.use(w.ctx, r) })
+	}
 }
 
-// operate plays the operator: what is in doubt is looked up on the other side.
+// openGates are those of an address, or of all.
+func (w *world) openGates(ctx context.Context, address string) ([]store.GateRow, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	return w.store.GateRows(ctx, tenant, store.GateFilter{Address: address, Status: agent.GateOpen, Limit: 500})
+}
+
+// operate plays the operator, who looks up on the other side what is in doubt, and
+// lets a reviewer look at the other gates.
 func (w *world) operate(ctx context.Context) {
-	gates, err := w.store.GateRows(ctx, tenant, store.GateFilter{Status: agent.GateOpen})
+	gates, err := w.openGates(ctx, "")
 	if err != nil {
 		return
 	}
 	for _, g := range gates {
 		n := slices.IndexFunc(w.runs, func(r *run) bool { return r.address == g.Address })
-		if g.Gate.Kind != agent.KindDoubt || n < 0 {
+		if n < 0 {
 			continue
 		}
-		if a := w.runs[n].answers[g.Gate.ID]; a == nil || !a.given {
-			w.resolve(ctx, w.runs[n], g.Gate)
+		r := w.runs[n]
+		switch {
+		case r.ended:
+		case g.Gate.Kind == agent.KindDoubt:
+			if a := r.answers[g.Gate.ID]; a == nil || !a.given {
+				w.resolve(ctx, r, g.Gate)
+			}
+		case g.Gate.Kind == agent.KindTool && !r.gates[g.Gate.ID]:
+			r.gates[g.Gate.ID] = true
+			v := reviewOf(w.seed, r.id, len(r.gates))
+			r.playing.Go(func() { w.atGate(w.ctx, r, g.Gate, v) })
 		}
 	}
 }
@@ -132,20 +178,27 @@ const (
 	saidGivenUp  = "did not happen, given up"
 )
 
-// resolve answers a doubt. A call that fails is made again with the same words.
+// resolve answers a doubt, once nothing can happen of it any more. A call that fails
+// is made again with the same words.
 func (w *world) resolve(ctx context.Context, r *run, g agent.Gate) {
 	a := r.answers[g.ID]
 	if a == nil {
-		n, err := w.times(ctx, g.Tool, r.id)
+		if at := (place{r.address, effects[g.Tool], g.StepID()}); !w.injector.idle(at) || !w.side.idle(at) {
+			return
+		}
+		all, err := w.happenings(ctx, r.id)
 		if err != nil {
 			return
 		}
-		a = w.answer(r, g, n)
+		a = w.answer(g, slices.DeleteFunc(all, func(h happening) bool { return h.tool != g.Tool || h.step != g.StepID() }))
 		r.answers[g.ID] = a
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	if _, err := w.starter.Decide(ctx, r.address, a.verdict); err != nil {
+		if agent.ErrorCode(err) == agent.CodeEnded {
+			a.given = true
+		}
 		return
 	}
 	a.given = true
@@ -154,16 +207,16 @@ func (w *world) resolve(ctx context.Context, r *run, g agent.Gate) {
 	w.decided[a.said]++
 }
 
-// answer is what the operator says of an effect that has happened n times. Of two
-// that have not, one is run again and one given up.
-func (w *world) answer(r *run, g agent.Gate, n int) *answer {
-	v := signals.Verdict{ID: "v-" + g.ID, Gate: g.ID, Digest: g.Digest, Principal: operator, Reason: fmt.Sprintf("the other side has it %d times", n)}
-	if n > 0 {
-		v.Verdict, v.Result = agent.Happened, agent.JSON(fmt.Sprintf(`{"ref":%q}`, receiptOf(g.Tool, r.id).Ref))
+// answer is what the operator says of a step that all of this has happened for. Of
+// two Once effects that have not happened, one is run again and one given up.
+func (w *world) answer(g agent.Gate, all []happening) *answer {
+	v := signals.Verdict{ID: "v-" + g.ID, Gate: g.ID, Digest: g.Digest, Principal: operator, Reason: fmt.Sprintf("the other side has it %d times", len(all))}
+	if len(all) > 0 {
+		v.Verdict, v.Result = agent.Happened, agent.JSON(fmt.Sprintf(`{"ref":%q}`, all[0].receipt().Ref))
 		return &answer{verdict: v, said: saidHappened}
 	}
 	v.Verdict, v.Again = agent.DidNotHappen, true
-	if g.Tool != fire {
+	if effects[g.Tool] != agent.Once {
 		return &answer{verdict: v, said: saidAgain}
 	}
 	w.refusing = !w.refusing

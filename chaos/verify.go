@@ -14,9 +14,10 @@ import (
 
 // step is a step as the journal tells of it.
 type step struct {
-	id, tool string
-	status   agent.StepStatus
-	doubted  bool // an operator was asked
+	id, tool, key string
+	undoes        string
+	status        agent.StepStatus
+	doubted       bool // an operator was asked
 }
 
 // stepsOf reads the steps of a journal.
@@ -33,7 +34,7 @@ func stepsOf(events []agent.Event) (steps []*step, err error) {
 			var d agent.StepStartedData
 			err = json.Unmarshal(e.Data, &d)
 			if d.Kind == agent.KindTool {
-				steps = append(steps, &step{id: e.Step, tool: d.Tool, status: d.Status})
+				steps = append(steps, &step{id: e.Step, tool: d.Tool, key: d.Key, undoes: d.Undoes, status: d.Status})
 			}
 		case agent.EventStepResumed:
 			find().status = agent.StepRunning
@@ -69,18 +70,35 @@ func (w *world) verify(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	for _, tool := range acting {
-		n, err := w.times(ctx, tool, r.id)
-		if err != nil {
-			return err
-		}
-		w.verifyEffect(r, tool, n, steps)
-		if tool != pay { // its row is in the product's database
-			w.verifyLedger(r, tool, n, rows)
+	all, err := w.happenings(ctx, r.id)
+	if err != nil {
+		return err
+	}
+	if !hasUsers(r.id) {
+		for _, tool := range acting {
+			n := times(all, tool)
+			w.verifyEffect(r, tool, n, steps)
+			if tool != pay { // its row is in the product's database
+				w.verifyLedger(r, tool, n, rows)
+			}
 		}
 	}
+	w.verifySteps(r, steps, all)
+	w.verifyRows(r, steps, all, rows)
+	w.verifyInputs(r, events, steps)
+	w.verifyTurns(r, events, steps)
 	w.verifyDoubts(r, steps)
 	return w.verifyBill(ctx, r, events)
+}
+
+// times is how often a tool has had its effect.
+func times(all []happening, tool string) (n int) {
+	for _, h := range all {
+		if h.tool == tool {
+			n++
+		}
+	}
+	return n
 }
 
 // verifyEnd compares the journal with itself and with Temporal.
@@ -96,8 +114,32 @@ func (w *world) verifyEnd(ctx context.Context, r *run, events []agent.Event) err
 		w.violate(stuck, r.id, fmt.Sprintf("its journal has ended, Temporal says %v", err))
 		return nil
 	}
-	if reduced.Status != agent.RunCompleted || end.Status != reduced.Status || !end.State.Equal(reduced.State) {
+	want := agent.RunCompleted
+	if slices.ContainsFunc(events, func(e agent.Event) bool { return e.Type == agent.EventCancelRequested }) {
+		want = agent.RunCancelled
+	}
+	if reduced.Status != want || end.Status != reduced.Status || !end.State.Equal(reduced.State) {
 		w.violate(lost, r.id, fmt.Sprintf("it ended %s with %s, and by its journal %s with %s", end.Status, end.State, reduced.Status, reduced.State))
+	}
+	if !hasUsers(r.id) {
+		return nil
+	}
+	// A worker replays the whole history to answer this.
+	value, err := w.client.QueryWorkflow(ctx, r.address, "", signals.QueryRun)
+	held := &agent.Run{}
+	if err == nil {
+		err = value.Get(held)
+	}
+	if err != nil {
+		w.violate(stuck, r.id, fmt.Sprintf("it cannot be asked after its end: %v", err))
+		return nil
+	}
+	was, err := agent.Encode(held)
+	if err != nil {
+		return err
+	}
+	if is, err := agent.Encode(reduced); err != nil || !was.Equal(is) {
+		w.violate(lost, r.id, fmt.Sprintf("its journal reduces to %s, and it holds %s", is, was))
 	}
 	return nil
 }
@@ -175,6 +217,11 @@ func (w *world) verifyBill(ctx context.Context, r *run, events []agent.Event) er
 	}
 	answered, unrecorded, both := 0, 0, 0
 	for _, e := range events {
+		if e.Type == agent.EventTurnCut { // whatever came of the call, nobody wanted it
+			n := w.side.billed(place{r.address, model, fmt.Sprint(e.Turn)})
+			answered, unrecorded = answered+n, unrecorded+n
+			continue
+		}
 		if e.Type != agent.EventProposal {
 			continue
 		}

@@ -41,7 +41,7 @@ func TestVerify_Effect(t *testing.T) {
 	} {
 		var steps []*step
 		for _, s := range c.steps {
-			steps = append(steps, &step{id: "1.1", tool: c.tool, status: s})
+			steps = append(steps, &step{id: "1.1", tool: c.tool, key: "k", status: s})
 		}
 		requireKind(t, name, c.kind, judged(t, func(w *world, r *run) { w.verifyEffect(r, c.tool, c.n, steps) }))
 	}

@@ -51,14 +51,28 @@ const (
 	pay   = "pay"   // Transactional
 	book  = "book"  // Reconcilable
 	fire  = "fire"  // Once
+	ship  = "ship"  // Keyed, at a gate; in runs that have users
+)
+
+// The tools that undo them.
+const (
+	unsend = "unsend"
+	unpay  = "unpay"
+	unbook = "unbook"
+	unfire = "unfire"
+	unship = "unship" // at a gate
 )
 
 // effects are the tools with what they promise.
 var effects = map[string]agent.Effect{look: agent.ReadOnly, send: agent.Keyed, order: agent.Keyed, pay: agent.Transactional,
-	book: agent.Reconcilable, fire: agent.Once}
+	book: agent.Reconcilable, fire: agent.Once, ship: agent.Keyed,
+	unsend: agent.Keyed, unpay: agent.Transactional, unbook: agent.Reconcilable, unfire: agent.Once, unship: agent.Keyed}
 
-// acting are the tools whose effects are counted on the other side.
+// acting are the tools whose effects every run has.
 var acting = []string{send, order, pay, book, fire}
+
+// undoers are the tools that undo on the other side, in the harness.
+var undoers = []string{unsend, unbook, unfire, unship}
 
 // point is what a worker tells the harness when one of its attempts comes to a
 // window. The worker goes on when the harness answers.
@@ -76,6 +90,8 @@ type point struct {
 	Passed bool `json:"passed,omitempty"`
 	// Failed: it answers Temporal with an error.
 	Failed bool `json:"failed,omitempty"`
+	// Wrong is what is wrong with a request to the model.
+	Wrong string `json:"wrong,omitempty"`
 }
 
 func (p point) cell() cell { return cell{p.Effect, p.Window} }

@@ -14,6 +14,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 
+	"interlock/agent"
 	"interlock/starter"
 	"interlock/store"
 	"interlock/worker"
@@ -24,6 +25,7 @@ const (
 	repeated = "repeated" // an effect has happened more often than the run knows
 	lost     = "lost"     // the run or the ledger does not know what has happened, or knows what has not
 	stuck    = "stuck"    // a run has not ended in time
+	invalid  = "invalid"  // a model was asked with what is no request
 )
 
 // violation is what must not be.
@@ -36,6 +38,7 @@ func (v violation) String() string { return fmt.Sprintf("%s: %s: %s", v.Kind, v.
 // size is how much there is of a world.
 type size struct {
 	workers, runs int // runs at a time
+	users         int // runs of ten that have users
 	// first ends everything at the first violation.
 	first bool
 }
@@ -46,6 +49,9 @@ type world struct {
 	kind     string
 	dir      string
 	size     size
+	seed     uint64
+	acts     []act           // of every run that has users; nil: as the seed decides
+	ctx      context.Context // of what users do
 	temporal *temporal
 	database database
 	product  *sql.DB
@@ -62,14 +68,19 @@ type world struct {
 	violations []violation
 	troubles   []error // of the harness itself
 	runs       []*run
-	decided    map[string]int // doubts, by what the operator said
-	refusing   bool           // the latest fire that did not happen was given up
+	decided    map[string]int           // doubts, by what the operator said
+	deeds      map[deed]map[string]int  // what users did, by what became of it
+	fates      map[agent.StepStatus]int // how the steps of their runs ended
+	refusing   bool                     // the latest fire that did not happen was given up
 	closers    []func()
 }
 
 // newWorld starts one. Its faults begin when attempts reach their windows.
 func newWorld(ctx context.Context, kind, dir string, seed uint64, faults []*fault, how breakage, s size) (w *world, err error) {
-	w = &world{kind: kind, dir: dir, size: s, decided: map[string]int{}}
+	w = &world{kind: kind, dir: dir, size: s, seed: seed, decided: map[string]int{}, deeds: map[deed]map[string]int{}, fates: map[agent.StepStatus]int{}}
+	var leave context.CancelFunc
+	w.ctx, leave = context.WithCancel(ctx)
+	w.closers = append(w.closers, leave)
 	defer func() {
 		if err != nil {
 			w.close()
@@ -81,7 +92,7 @@ func newWorld(ctx context.Context, kind, dir string, seed uint64, faults []*faul
 	w.injector = newInjector(w, seed, faults)
 	w.side = newSide(w.injector, func(tool, id string, n int) {
 		w.violate(repeated, id, fmt.Sprintf("%s happened %d times", tool, n))
-	})
+	}, func(address, text string) { w.violate(invalid, address, text) })
 	if err := w.listen(); err != nil {
 		return w, err
 	}
@@ -143,6 +154,10 @@ func (w *world) close() {
 		close(w.injector.closing)
 		w.injector.pending.Wait()
 	}
+	for _, r := range w.runs {
+		r.closed.Store(true)
+		r.playing.Wait()
+	}
 	for _, f := range slices.Backward(w.closers) {
 		f()
 	}
@@ -174,11 +189,29 @@ func (w *world) trouble(err error) {
 	w.troubles = append(w.troubles, fmt.Errorf("%s: %w", w.kind, err))
 }
 
-// times is how often an effect has happened, on the other side or in the
+// happenings are all that has happened for a run, on the other side and in the
 // product's database.
-func (w *world) times(ctx context.Context, tool, id string) (int, error) {
-	if tool == pay {
-		return payments(ctx, w.product, id)
+func (w *world) happenings(ctx context.Context, id string) ([]happening, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	paid, err := payments(ctx, w.product, id)
+	return append(w.side.happenings(id), paid...), err
+}
+
+// counts notes what became of the inputs and the steps of a run that has users.
+func (w *world) counts(r *run, steps []*step, got map[string]*taken) {
+	if !hasUsers(r.id) {
+		return
 	}
-	return w.side.times(tool, id), nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, in := range r.inputs.all {
+		if w.deeds[in.deed] == nil {
+			w.deeds[in.deed] = map[string]int{}
+		}
+		w.deeds[in.deed][in.took(got[in.id])]++
+	}
+	for _, s := range steps {
+		w.fates[s.status]++
+	}
 }
