@@ -16,9 +16,9 @@ const (
 )
 
 // An attempt of a tool, and all attempts of it. Together with what the tool
-// package adds to an attempt, the next one of a Reconcilable tool asks after 32 s.
+// package adds to an attempt, the next one of a Reconcilable tool asks after 33 s.
 const (
-	attemptTime  = 2 * time.Second
+	attemptTime  = 3 * time.Second
 	deadline     = time.Minute
 	mayActWithin = attemptTime + tool.Overhead + tool.Grace
 )

@@ -234,12 +234,13 @@ func (i *injector) quiet() (since time.Time, quiet bool) {
 	return i.last, len(i.left) == 0 && len(i.late) == 0 && !i.down && i.halted == 0 && i.delayed == 0
 }
 
-// busy reports whether an attempt or a model call of a run is under way.
-func (i *injector) busy(address string) bool {
+// busy reports whether an attempt or a model call of a run is under way; from toEffect
+// on, an attempt of an effect that has come so far.
+func (i *injector) busy(address string, from window) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, p := range i.open {
-		if p.Address == address {
+		if p.Address == address && (from == beforeClaim || (p.Window == toEffect || p.Window == toSettle) && p.Effect != model) {
 			return true
 		}
 	}

@@ -4,12 +4,14 @@
 // Worker processes, Temporal and the database are real, and so are the faults:
 // SIGKILL, SIGSTOP for longer than an attempt may act, SIGTERM. A fault waits until
 // an attempt is in a certain window of a certain effect (its claim, its effect, its
-// settlement, its answer), and strikes there; some strike by the clock. Meanwhile
-// the other side of the tools counts what happens. In the end the journal, the
-// ledger, Temporal and the other side must agree on every effect of every run.
+// settlement, its answer), and strikes there; some strike by the clock. Half of the
+// runs have users, who interrupt, amend, pause and cancel them, and reviewers, who
+// decide at their gates. Meanwhile the other side of the tools counts what happens. In
+// the end the journal, the ledger, Temporal, the users' receipts and the other side
+// must agree on every effect and every input of every run.
 //
-// The seed decides which faults there are. Which attempt each meets depends on the
-// machine.
+// The seed decides which faults there are, and what users do. Which attempt each meets
+// depends on the machine.
 package main
 
 import (

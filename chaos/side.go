@@ -12,9 +12,10 @@ import (
 )
 
 // pace is how long the other side and the provider may take, before they act and
-// again before they answer; slowPace is that of a run that has users, so that these
-// find something under way, and what they stop hears of it in time.
-const pace, slowPace = 80 * time.Millisecond, 900 * time.Millisecond
+// again before they answer; slowPace is what the other side takes now and then for a
+// run that has users, so that these find something under way, and what they stop
+// hears of it in time: within two seconds.
+const pace, slowPace = 80 * time.Millisecond, 2800 * time.Millisecond
 
 // happening is one thing that the other side, or the product's database, has done.
 type happening struct {
@@ -62,10 +63,8 @@ func (s *side) handler() http.Handler {
 	})
 	mux.HandleFunc("GET /look/{id}", func(w http.ResponseWriter, req *http.Request) {
 		id := req.PathValue("id")
-		dawdle(id)
-		if dawdle(id); hasUsers(id) {
-			time.Sleep(rand.N(slowPace)) // or nobody would ever find it under way
-		}
+		dawdle()
+		linger(id)
 		write(w, http.StatusOK, receipt{look + "-" + id})
 	})
 	for _, tool := range []string{send, order, book, fire, ship} {
@@ -92,13 +91,13 @@ func write(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// dawdle takes its time; for a run that has users now and then a long one.
-func dawdle(id string) {
+func dawdle() { time.Sleep(rand.N(pace)) }
+
+// linger is a long time now and then, where the run has users.
+func linger(id string) {
 	if hasUsers(id) && rand.IntN(3) == 0 {
 		time.Sleep(rand.N(slowPace))
-		return
 	}
-	time.Sleep(rand.N(pace))
 }
 
 // act does what a request asks for. It does so whether or not anybody still waits
@@ -110,10 +109,17 @@ func (s *side) act(tool string, w http.ResponseWriter, req *http.Request) {
 	defer s.handle(at, -1)
 	delay := s.injector.arrived(attempt)
 	time.Sleep(delay)
-	dawdle(what)
+	dawdle()
+	before := rand.IntN(2) == 0 // it acts; else before it answers
+	if before {
+		linger(what)
+	}
 	r, done := s.done(tool, what, key, at.step)
 	s.injector.happened(attempt, delay > 0)
-	dawdle(what)
+	dawdle()
+	if !before {
+		linger(what)
+	}
 	if !done {
 		write(w, http.StatusUnprocessableEntity, map[string]string{"error": "not this time"})
 		return
@@ -187,7 +193,7 @@ func (s *side) booked(w http.ResponseWriter, req *http.Request) {
 		write(w, http.StatusNotFound, "no such booking")
 		return
 	}
-	dawdle(found.id)
+	dawdle()
 	write(w, http.StatusOK, found.receipt())
 }
 
@@ -210,11 +216,11 @@ func (s *side) provide(w http.ResponseWriter, req *http.Request) {
 	if !ok {
 		return
 	}
-	dawdle(p.Address)
+	dawdle()
 	s.mu.Lock()
 	s.answered[p.place()]++
 	s.mu.Unlock()
-	dawdle(p.Address)
+	dawdle()
 	write(w, http.StatusOK, nil)
 }
 

@@ -40,6 +40,7 @@ type moment string
 const (
 	anyTime   moment = ""
 	whileBusy moment = "busy"   // an attempt or a model call of the run is under way
+	whileActs moment = "acts"   // an attempt of an effect is, past its claim
 	onceFired moment = "fired"  // the other side has fired
 	onceMet   moment = "struck" // a fault has met the run's fire
 )
@@ -68,8 +69,8 @@ func actsOf(seed uint64, n int) (out []act) {
 	for i := 0; i < len(out); i++ {
 		a := &out[i]
 		a.after, a.again = time.Duration(rng.Int64N(int64(3*time.Second))), rng.IntN(3) == 0
-		if a.deed != resumes && rng.IntN(4) > 0 {
-			a.at = whileBusy
+		if a.deed != resumes {
+			a.at = []moment{anyTime, whileBusy, whileActs, whileActs, whileActs}[rng.IntN(5)]
 		}
 		if a.deed == pauses {
 			out = append(out[:i+1], append([]act{{deed: resumes}}, out[i+1:]...)...)
@@ -185,7 +186,7 @@ func (w *world) use(ctx context.Context, r *run) {
 }
 
 // momentWithin is how long a user waits for a moment.
-const momentWithin = 4 * time.Second
+const momentWithin = 8 * time.Second
 
 // await waits for a moment. What a test is about has as long as it takes.
 func (w *world) await(ctx context.Context, r *run, m moment) {
@@ -199,7 +200,8 @@ func (w *world) await(ctx context.Context, r *run, m moment) {
 	}
 	for began := time.Now(); ctx.Err() == nil && !r.over(); w.rest(ctx, 20*time.Millisecond) {
 		switch {
-		case m == anyTime, m == whileBusy && (w.injector.busy(r.address) || time.Since(began) > momentWithin),
+		case m == anyTime, (m == whileBusy || m == whileActs) && time.Since(began) > momentWithin,
+			m == whileBusy && w.injector.busy(r.address, beforeClaim), m == whileActs && w.injector.busy(r.address, toEffect),
 			m == onceFired && fired(), m == onceMet && w.injector.met(r.address, agent.Once):
 			return
 		}
