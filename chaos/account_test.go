@@ -90,7 +90,7 @@ func TestVerify_Inputs(t *testing.T) {
 	message := event(t, 5, agent.EventMessage, agent.MessageData{ID: "i1"})
 	cut := event(t, 6, agent.EventInterrupted, agent.InterruptedData{Message: "i1"})
 	judgement := func(seq int64, how string) agent.Event {
-		return event(t, seq, agent.EventVerdict, agent.VerdictData{Verdict: agent.Verdict{ID: "i1"}, Judgement: how})
+		return event(t, seq, agent.EventVerdict, agent.VerdictData{Verdict: agent.Verdict{ID: "i1", Gate: "1.1"}, Judgement: how})
 	}
 	accepted := agent.Receipt{Status: agent.Accepted, Seq: 5}
 	interrupted := agent.Receipt{Status: agent.Accepted, Seq: 5, Took: &agent.Took{How: agent.TookInterrupted}}
@@ -100,19 +100,22 @@ func TestVerify_Inputs(t *testing.T) {
 		events []agent.Event
 		kind   string
 	}{
-		"taken in":                  {[]agent.Receipt{accepted}, []agent.Event{message}, ""},
-		"taken in, asked again":     {[]agent.Receipt{accepted, {Status: agent.Repeated, Seq: 5}}, []agent.Event{message}, ""},
-		"refused":                   {[]agent.Receipt{refused}, nil, ""},
-		"refused, then taken in":    {[]agent.Receipt{refused, accepted}, []agent.Event{message}, ""},
-		"the run ended before":      {nil, nil, ""},
-		"nobody was told":           {nil, []agent.Event{message}, ""},
-		"lost":                      {[]agent.Receipt{accepted}, nil, lost},
-		"refused, and taken in":     {[]agent.Receipt{refused}, []agent.Event{message}, lost},
-		"another's receipt":         {[]agent.Receipt{{Status: agent.Accepted, Seq: 4}}, []agent.Event{message}, lost},
-		"interrupted":               {[]agent.Receipt{interrupted}, []agent.Event{message, cut}, ""},
-		"interrupted, and did not":  {[]agent.Receipt{interrupted}, []agent.Event{message}, lost},
-		"taken in twice":            {[]agent.Receipt{accepted}, []agent.Event{message, event(t, 7, agent.EventMessage, agent.MessageData{ID: "i1"})}, repeated},
-		"kept, then valid":          {[]agent.Receipt{{Status: agent.KeptBack, Seq: 5}}, []agent.Event{judgement(5, "kept"), judgement(8, "valid")}, ""},
+		"taken in":                 {[]agent.Receipt{accepted}, []agent.Event{message}, ""},
+		"taken in, asked again":    {[]agent.Receipt{accepted, {Status: agent.Repeated, Seq: 5}}, []agent.Event{message}, ""},
+		"refused":                  {[]agent.Receipt{refused}, nil, ""},
+		"refused, then taken in":   {[]agent.Receipt{refused, accepted}, []agent.Event{message}, ""},
+		"the run ended before":     {nil, nil, ""},
+		"nobody was told":          {nil, []agent.Event{message}, ""},
+		"lost":                     {[]agent.Receipt{accepted}, nil, lost},
+		"refused, and taken in":    {[]agent.Receipt{refused}, []agent.Event{message}, lost},
+		"another's receipt":        {[]agent.Receipt{{Status: agent.Accepted, Seq: 4}}, []agent.Event{message}, lost},
+		"interrupted":              {[]agent.Receipt{interrupted}, []agent.Event{message, cut}, ""},
+		"interrupted, and did not": {[]agent.Receipt{interrupted}, []agent.Event{message}, lost},
+		"taken in twice":           {[]agent.Receipt{accepted}, []agent.Event{message, event(t, 7, agent.EventMessage, agent.MessageData{ID: "i1"})}, repeated},
+		"kept, then valid":         {[]agent.Receipt{{Status: agent.KeptBack, Seq: 5}}, []agent.Event{judgement(5, "kept"), judgement(8, "valid")}, ""},
+		"kept, never judged":       {[]agent.Receipt{{Status: agent.KeptBack, Seq: 5}}, []agent.Event{judgement(5, "kept")}, lost},
+		"kept, the gate is void": {[]agent.Receipt{{Status: agent.KeptBack, Seq: 5}}, []agent.Event{judgement(5, "kept"),
+			event(t, 8, agent.EventGateClosed, agent.GateClosedData{Gate: "1.1", Status: agent.GateVoid})}, ""},
 		"void, and valid":           {[]agent.Receipt{{Status: agent.Voided, Seq: 5}}, []agent.Event{judgement(5, "valid")}, lost},
 		"valid, and void":           {[]agent.Receipt{accepted}, []agent.Event{judgement(5, "void")}, lost},
 		"of somebody who is nobody": {[]agent.Receipt{accepted}, []agent.Event{message, event(t, 9, agent.EventMessage, agent.MessageData{ID: "x"})}, lost},

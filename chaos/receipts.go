@@ -15,12 +15,13 @@ type taken struct {
 	valid  int
 	void   int
 	cut    bool // of a message: it has cut a turn short
+	let    bool // of a verdict that waited: its gate needed none any more, or it was taken back
 	seq    map[int64]bool
 }
 
 // takings are all inputs of a journal, by id.
 func takings(events []agent.Event) map[string]*taken {
-	out := map[string]*taken{}
+	out, waiting := map[string]*taken{}, map[string][]*taken{} // by id, and by gate
 	of := func(id string, seq int64) *taken {
 		if out[id] == nil {
 			out[id] = &taken{seq: map[int64]bool{}}
@@ -31,7 +32,8 @@ func takings(events []agent.Event) map[string]*taken {
 	for _, e := range events {
 		var d struct {
 			ID, Message, Judgement string
-			Verdict                json.RawMessage
+			Status                 agent.GateStatus
+			Verdict, Gate          json.RawMessage
 		}
 		_ = json.Unmarshal(e.Data, &d)
 		switch e.Type {
@@ -46,15 +48,30 @@ func takings(events []agent.Event) map[string]*taken {
 			_ = json.Unmarshal(d.Verdict, &v)
 			switch t := of(v.ID, e.Seq); d.Judgement {
 			case "valid":
-				t.events, t.valid = t.events+1, t.valid+1
+				if t.events, t.valid = t.events+1, t.valid+1; v.Verdict == agent.TakeBack {
+					letGo(waiting[v.Gate])
+				}
 			case "void":
 				t.events, t.void = t.events+1, t.void+1
 			default:
 				t.waits++
+				waiting[v.Gate] = append(waiting[v.Gate], t)
+			}
+		case agent.EventGateClosed:
+			var gate string
+			_ = json.Unmarshal(d.Gate, &gate)
+			if d.Status == agent.GateVoid || d.Status == agent.GateWithdrawn {
+				letGo(waiting[gate])
 			}
 		}
 	}
 	return out
+}
+
+func letGo(all []*taken) {
+	for _, t := range all {
+		t.let = true
+	}
 }
 
 // verifyInputs compares what users were told with the journal: what was taken in is
@@ -104,6 +121,8 @@ func (in *input) against(t taken) string {
 		return "" // another cancel was under way
 	case t.events+t.waits == 0:
 		return fmt.Sprintf("it was answered %s, and is not in the journal", r.Status)
+	case r.Status == agent.KeptBack && t.valid+t.void == 0 && !t.let:
+		return "it was kept, and never judged"
 	case r.Status == agent.Accepted && !t.seq[r.Seq]:
 		return fmt.Sprintf("its receipt names event %d, which is not its own", r.Seq)
 	case r.Status == agent.Voided && (t.void != 1 || t.valid > 0), r.Status == agent.Accepted && t.void > 0:
@@ -127,6 +146,8 @@ func (in *input) took(t *taken) string {
 		return "accepted"
 	case r.Status == agent.KeptBack && t != nil && t.void > 0:
 		return "void"
+	case r.Status == agent.KeptBack:
+		return "kept, and let go"
 	case r.Took != nil && r.Status == agent.Accepted:
 		return string(r.Took.How)
 	}
