@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"interlock/agent"
@@ -162,6 +163,7 @@ func (w *world) verifyTurns(r *run, events []agent.Event, steps []*step) {
 	if owed {
 		w.violate(lost, r.id, "a turn was cut short, and nobody was told what became of it")
 	}
+	let := letGoOf(end) // effects that a cancel only counts
 	told := func(s *step) bool {
 		return slices.ContainsFunc(end.Failed, func(l string) bool { return strings.HasPrefix(l, s.id+" ") })
 	}
@@ -171,7 +173,21 @@ func (w *world) verifyTurns(r *run, events []agent.Event, steps []*step) {
 		case s.status.Open():
 			w.violate(stuck, r.id, fmt.Sprintf("%s of step %s is %s in the end", s.tool, s.id, s.status))
 		case undo == agent.UndoRun && s.status == agent.StepDone && s.key != "" && s.undoes == "" && !told(s):
+			if let--; let >= 0 {
+				continue
+			}
 			w.violate(lost, r.id, fmt.Sprintf("%s of step %s stands, and a cancel that undoes all does not say so", s.tool, s.id))
 		}
 	}
+}
+
+// letGoOf is how many effects stand of which a run only says how many they are: it
+// holds their steps no more.
+func letGoOf(end agent.EndedData) (n int) {
+	for _, l := range end.Failed {
+		if count, rest, _ := strings.Cut(l, " "); strings.HasPrefix(rest, "earlier effects, ") {
+			n, _ = strconv.Atoi(count)
+		}
+	}
+	return n
 }

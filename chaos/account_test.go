@@ -146,6 +146,7 @@ func TestVerify_Turns(t *testing.T) {
 		"no account":            {[]agent.Event{cut, settled, cut}, nil, lost},
 		"cancelled meanwhile":   {[]agent.Event{cut, undoes, event(t, 6, agent.EventCancelled, agent.EndedData{})}, nil, ""},
 		"it stands, and says":   {[]agent.Event{undoes, event(t, 6, agent.EventCancelled, agent.EndedData{Failed: []string{"1.1 order: stands"}})}, done, ""},
+		"it stands, and counts": {[]agent.Event{undoes, event(t, 6, agent.EventCancelled, agent.EndedData{Failed: []string{"1 earlier effects, whose steps the run holds no more: they stand"}})}, done, ""},
 		"it stands, in silence": {[]agent.Event{undoes, event(t, 6, agent.EventCancelled, agent.EndedData{})}, done, lost},
 		"it never ended":        {nil, []*step{{id: "1.1", tool: order, status: agent.StepRunning}}, stuck},
 	} {

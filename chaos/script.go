@@ -21,7 +21,10 @@ func script() llm.Model {
 	return scripted.Func("scripted", func(r llm.Request) llm.Response {
 		v := r.View
 		id, field := scripted.Field[string](v, "id"), func(name string) bool { return scripted.Field[string](v, name) != "" }
-		if v.Turn >= maxTurns {
+		switch {
+		case v.Phase == "end": // it is asked while an undo waits for a person, and has nothing to do
+			return scripted.Say("That is all but for what a person must decide.")
+		case v.Turn >= maxTurns:
 			return scripted.MoveTo("end")
 		}
 		if !field("looked") {
