@@ -124,12 +124,7 @@ func (w *world) verifyEnd(ctx context.Context, r *run, events []agent.Event) err
 	if !hasUsers(r.id) {
 		return nil
 	}
-	// A worker replays the whole history to answer this.
-	value, err := w.client.QueryWorkflow(ctx, r.address, "", signals.QueryRun)
-	held := &agent.Run{}
-	if err == nil {
-		err = value.Get(held)
-	}
+	held, err := w.held(r)
 	if err != nil {
 		w.violate(stuck, r.id, fmt.Sprintf("it cannot be asked after its end: %v", err))
 		return nil
@@ -142,6 +137,22 @@ func (w *world) verifyEnd(ctx context.Context, r *run, events []agent.Event) err
 		w.violate(lost, r.id, fmt.Sprintf("its journal reduces to %s, and it holds %s", is, was))
 	}
 	return nil
+}
+
+// held is a run as a worker holds it that replays its whole history to say so. It is
+// asked again where a question was lost: the worker that had it may have been one
+// that a fault had struck, and was about to end.
+func (w *world) held(r *run) (held *agent.Run, err error) {
+	for range 4 {
+		ctx, cancel := context.WithTimeout(w.ctx, 15*time.Second)
+		value, failed := w.client.QueryWorkflow(ctx, r.address, "", signals.QueryRun)
+		cancel()
+		if err = failed; err == nil {
+			held = &agent.Run{}
+			return held, value.Get(held)
+		}
+	}
+	return nil, err
 }
 
 // verifyEffect compares how often an effect has happened with the steps that say
