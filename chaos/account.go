@@ -112,15 +112,26 @@ func (w *world) verifyRows(r *run, steps []*step, all []happening, rows []store.
 		}
 		e := known[n]
 		happened := slices.ContainsFunc(all, func(h happening) bool { return h.tool == e.tool && e.asks(h.step) })
+		marked, doubtful := row.UndoneBy != "", undoInDoubt(e, steps)
 		switch {
 		case row.Status == store.EffectClaimed && !e.has(agent.StepInDoubt):
 			w.violate(lost, r.id, fmt.Sprintf("the ledger does not know how %v has ended", e))
 		case row.Status == store.EffectApplied && !happened, row.Status == store.EffectRefused && happened:
 			w.violate(lost, r.id, fmt.Sprintf("%v is %s by the ledger, and by the other side it happened: %t", e, row.Status, happened))
-		case (row.UndoneBy != "") != e.has(agent.StepUndone):
+		// An undo may have been marked by an attempt whose answer was lost until the
+		// time was up: then the ledger knows what the run does not.
+		case marked && doubtful && wasUndone(e, all):
+		case marked != e.has(agent.StepUndone):
 			w.violate(lost, r.id, fmt.Sprintf("%v was undone by %q by the ledger", e, row.UndoneBy))
 		}
 	}
+}
+
+// wasUndone reports whether the other side has undone an effect.
+func wasUndone(e effectOf, all []happening) bool {
+	return slices.ContainsFunc(all, func(h happening) bool {
+		return h.tool == e.tool && e.asks(h.step) && slices.ContainsFunc(all, func(u happening) bool { return u.undoes != "" && u.undoes == h.ref })
+	})
 }
 
 // verifyTurns wants a definite end of all that was begun: of every gate one, of every

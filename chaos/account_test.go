@@ -54,25 +54,33 @@ func TestVerify_Steps(t *testing.T) {
 func TestVerify_Rows(t *testing.T) {
 	t.Parallel()
 	happened := []happening{{tool: send, ref: "ref", step: "1.1"}}
+	undone := append(happened[:1:1], happening{tool: unsend, undoes: "ref", step: "2.1"})
 	for name, c := range map[string]struct {
 		status agent.StepStatus
 		all    []happening
 		row    store.EffectStatus
-		undone string
+		marked string
+		undo   agent.StepStatus // of the step that undoes it, where there is one
 		kind   string
 	}{
-		"applied":                {agent.StepDone, happened, store.EffectApplied, "", ""},
-		"undone":                 {agent.StepUndone, happened, store.EffectApplied, "u", ""},
-		"undone, not marked":     {agent.StepUndone, happened, store.EffectApplied, "", lost},
-		"marked, not undone":     {agent.StepDone, happened, store.EffectApplied, "u", lost},
-		"stopped":                {agent.StepCancelled, nil, store.EffectRefused, "", ""},
-		"closed, and happened":   {agent.StepInDoubt, happened, store.EffectRefused, "", lost},
-		"in doubt":               {agent.StepInDoubt, happened, store.EffectClaimed, "", ""},
-		"nobody knows, the run?": {agent.StepCancelled, nil, store.EffectClaimed, "", lost},
+		"applied":                {agent.StepDone, happened, store.EffectApplied, "", "", ""},
+		"undone":                 {agent.StepUndone, undone, store.EffectApplied, "u", agent.StepDone, ""},
+		"undone, not marked":     {agent.StepUndone, undone, store.EffectApplied, "", agent.StepDone, lost},
+		"marked, not undone":     {agent.StepDone, happened, store.EffectApplied, "u", "", lost},
+		"its undo is in doubt":   {agent.StepDone, undone, store.EffectApplied, "u", agent.StepInDoubt, ""},
+		"in doubt, marked only":  {agent.StepDone, happened, store.EffectApplied, "u", agent.StepInDoubt, lost},
+		"stopped":                {agent.StepCancelled, nil, store.EffectRefused, "", "", ""},
+		"closed, and happened":   {agent.StepInDoubt, happened, store.EffectRefused, "", "", lost},
+		"in doubt":               {agent.StepInDoubt, happened, store.EffectClaimed, "", "", ""},
+		"nobody knows, the run?": {agent.StepCancelled, nil, store.EffectClaimed, "", "", lost},
 	} {
+		steps := []*step{{id: "1.1", tool: send, key: "k", status: c.status}}
+		if c.undo != "" {
+			steps = append(steps, &step{id: "2.1", tool: unsend, key: "u", undoes: "1.1", status: c.undo})
+		}
 		requireKind(t, name, c.kind, judged(t, func(w *world, r *run) {
-			w.verifyRows(r, []*step{{id: "1.1", tool: send, key: "k", status: c.status}}, c.all,
-				[]store.Effect{{Claim: store.Claim{Tool: send, Key: "k"}, Outcome: store.Outcome{Status: c.row}, UndoneBy: c.undone}})
+			w.verifyRows(r, steps, c.all,
+				[]store.Effect{{Claim: store.Claim{Tool: send, Key: "k"}, Outcome: store.Outcome{Status: c.row}, UndoneBy: c.marked}})
 		}))
 	}
 }
