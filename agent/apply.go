@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -177,7 +178,7 @@ func applyTurnStarted(r *Run, e Event, d TurnStartedData) {
 	r.freezeAnswers()
 	r.Turn, r.NextStep, r.Calling, r.LastWord, r.Due = e.Turn, 1, true, d.LastWord, false
 	r.Turns = append(r.Turns, Turn{N: e.Turn, Seq: e.Seq, At: e.At, Opening: r.Opening})
-	r.Opening = nil
+	r.Opening, r.Before = nil, nil
 	r.Used.Turns++
 	r.Used.ModelCalls++
 }
@@ -310,12 +311,16 @@ func applyCallAnswered(r *Run, e Event, d CallAnsweredData) {
 }
 
 func applyStateSet(r *Run, e Event, d StateSetData) {
+	r.noteFields(e, d)
 	r.State = ApplyPatch(r.State, d.Patch)
 	if r.Provenance == nil {
 		r.Provenance = map[string]Provenance{}
 	}
 	for _, f := range d.Fields {
 		r.Provenance[f] = Provenance{Source: d.Source, By: d.By, Turn: e.Turn, Step: e.Step, Rev: e.Seq}
+		if d.Source == SourceRollback {
+			r.Provenance[f] = r.setBack(f, e)
+		}
 	}
 	for _, f := range d.Reset {
 		r.Provenance[f] = Provenance{Source: "follows", Turn: e.Turn, Step: e.Step, Rev: e.Seq}
@@ -348,7 +353,8 @@ func applyFact(r *Run, e Event, d FactData) {
 }
 
 func applyPhase(r *Run, e Event, d PhaseEnteredData) {
-	r.Phase, r.PhaseSeq, r.Final = d.Phase, e.Seq, d.Final
+	r.notePhase(d)
+	r.Phase, r.PhaseSeq, r.Final = d.Phase, cmp.Or(d.Since, e.Seq), d.Final
 	if d.By == "auto" {
 		r.Autos++
 		r.outcome(e, "", "Code moved to phase "+d.Phase+".")

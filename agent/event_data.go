@@ -93,7 +93,11 @@ type FactData struct {
 type PhaseEnteredData struct {
 	Phase string `json:"phase"`
 	Final bool   `json:"final,omitempty"`
-	By    string `json:"by"` // start, model, auto
+	By    string `json:"by"` // start, model, auto, gate, rollback
+	// Step is the move that people approved, from rules 4 on.
+	Step string `json:"step,omitempty"`
+	// Since is the event that had entered the phase, where a rollback returns to it.
+	Since int64 `json:"since,omitempty"`
 }
 
 // StepStartedData is the data of EventStepStarted.

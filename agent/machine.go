@@ -17,7 +17,9 @@ import (
 //     shown, so that a journal tells what one was shown ([ViewAt]); a verdict that
 //     decided nothing keeps the code of the reason; only what the run's own user writes
 //     are the user's words, which set fields and confirm.
-const Rules = 3
+//   - 4: a message that rolls a turn back also sets back the fields and the phase that
+//     the turn has changed, where nothing of what it did stands.
+const Rules = 4
 
 // Machine drives one run: input in, events and commands out. It is pure and
 // not safe for concurrent use. Its decisions run the definition's code; a

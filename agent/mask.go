@@ -31,6 +31,17 @@ func (d *Definition) hidden() (names []string) {
 func (r *Run) Masked() *Run {
 	out := *r
 	out.State = maskFields(r.State, r.Sensitive)
+	if b := r.Before; b != nil {
+		shown := *b
+		shown.Fields = map[string]Was{}
+		for f, was := range b.Fields {
+			if slices.Contains(r.Sensitive, f) && was.Value != nil {
+				was.Value = JSON(`"` + masked + `"`)
+			}
+			shown.Fields[f] = was
+		}
+		out.Before = &shown
+	}
 	return &out
 }
 

@@ -123,8 +123,9 @@ type Run struct {
 	Used      Used     `json:"used"`
 	Granted   Granted  `json:"granted,omitzero"`
 	Cancel    *Cancel  `json:"cancel,omitempty"`
-	Cut       *Cutting `json:"cut,omitempty"`  // the turn that is being cut short
-	Gone      int      `json:"gone,omitempty"` // effects that happened and whose steps the run holds no more
+	Cut       *Cutting `json:"cut,omitempty"`    // the turn that is being cut short
+	Before    *Before  `json:"before,omitempty"` // what a rollback of the latest turn goes back to
+	Gone      int      `json:"gone,omitempty"`   // effects that happened and whose steps the run holds no more
 	Trimmed   Trimmed  `json:"trimmed,omitzero"`
 	FailedEnd []string `json:"failed_end,omitempty"` // final Enter steps that did not happen
 }

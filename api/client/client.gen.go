@@ -131,6 +131,12 @@ type AssignedGate struct {
 	Gate     string    `json:"gate"`
 }
 
+// Before defines model for Before.
+type Before struct {
+	Fields map[string]Was `json:"fields,omitempty,omitzero"`
+	Phase  *PhaseWas      `json:"phase,omitempty"`
+}
+
 // Bill defines model for Bill.
 type Bill struct {
 	Calls int64 `json:"calls"`
@@ -477,6 +483,13 @@ type PendingVerdict struct {
 	Verified bool      `json:"verified"`
 }
 
+// PhaseWas defines model for PhaseWas.
+type PhaseWas struct {
+	Final bool   `json:"final,omitempty,omitzero"`
+	Name  string `json:"name"`
+	Seq   int64  `json:"seq"`
+}
+
 // Place defines model for Place.
 type Place struct {
 	// Location such as body.args or query.page_size
@@ -650,6 +663,7 @@ type Run struct {
 	Agent       string                  `json:"agent"`
 	At          time.Time               `json:"at"`
 	Autos       int64                   `json:"autos,omitempty,omitzero"`
+	Before      *Before                 `json:"before,omitempty"`
 	Calling     bool                    `json:"calling,omitempty,omitzero"`
 	Cancel      *Cancel                 `json:"cancel,omitempty"`
 	Confirmed   map[string]Confirmation `json:"confirmed,omitempty,omitzero"`
@@ -768,6 +782,7 @@ type ShownRun struct {
 	Agent       string                  `json:"agent"`
 	At          time.Time               `json:"at"`
 	Autos       int64                   `json:"autos,omitempty,omitzero"`
+	Before      *Before                 `json:"before,omitempty"`
 	Bill        *Bill                   `json:"bill,omitempty"`
 	Calling     bool                    `json:"calling,omitempty,omitzero"`
 	Cancel      *Cancel                 `json:"cancel,omitempty"`
@@ -1128,6 +1143,14 @@ type Waiting struct {
 	Until time.Time `json:"until,omitempty,omitzero"`
 	What  string    `json:"what"`
 	Who   []string  `json:"who,omitempty,omitzero"`
+}
+
+// Was defines model for Was.
+type Was struct {
+	Provenance *Provenance `json:"provenance,omitempty"`
+
+	// Value any JSON value; numbers keep every digit
+	Value json.RawMessage `json:"value,omitempty,omitzero"`
 }
 
 // ListEffectsParams defines parameters for ListEffects.

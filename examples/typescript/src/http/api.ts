@@ -577,6 +577,12 @@ export interface components {
             assigned?: components["schemas"]["Assigned"];
             gate: string;
         };
+        Before: {
+            fields?: {
+                [key: string]: components["schemas"]["Was"];
+            };
+            phase?: components["schemas"]["PhaseWas"];
+        };
         Bill: {
             /** Format: int64 */
             calls: number;
@@ -922,6 +928,12 @@ export interface components {
             verdict: string;
             verified: boolean;
         };
+        PhaseWas: {
+            final?: boolean;
+            name: string;
+            /** Format: int64 */
+            seq: number;
+        };
         Place: {
             /** @description such as body.args or query.page_size */
             location: string;
@@ -1071,6 +1083,7 @@ export interface components {
             at: string;
             /** Format: int64 */
             autos?: number;
+            before?: components["schemas"]["Before"];
             calling?: boolean;
             cancel?: components["schemas"]["Cancel"];
             confirmed?: {
@@ -1207,6 +1220,7 @@ export interface components {
             at: string;
             /** Format: int64 */
             autos?: number;
+            before?: components["schemas"]["Before"];
             bill?: components["schemas"]["Bill"];
             calling?: boolean;
             cancel?: components["schemas"]["Cancel"];
@@ -1569,6 +1583,11 @@ export interface components {
             until?: string;
             what: string;
             who?: string[];
+        };
+        Was: {
+            provenance?: components["schemas"]["Provenance"];
+            /** @description any JSON value; numbers keep every digit */
+            value?: unknown;
         };
     };
     responses: never;
