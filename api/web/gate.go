@@ -42,6 +42,7 @@ type gateView struct {
 	Closed        *moment
 	Outcomes      []outcomeView // what happens on each verdict
 	Kept          []string      // verdicts that wait to be judged
+	Pending       *pendingView  // the verdict that can be taken back still
 	Drafts        []rulingView  // of rulings about the same tool
 	WhyNot        string
 	Signed        string // that the caller's verdict is not proven
@@ -96,7 +97,8 @@ func (v *visit) gateView(f foundGate) gateView {
 		Tool: g.Tool, Kind: g.Kind, Open: g.Status == agent.GateOpen, Sentence: sentenceOf(g, run), Args: pretty(g.Args),
 		Policy: g.Policy, Risk: g.Risk, Replaces: g.Replaces, Earlier: g.Rulings, Askers: g.Askers,
 		MayDecide: words.Deciders(g) + words.Rules(g), Opened: v.moment(g.OpenedAt), Digest: g.Digest, WhyNot: whyNot(v.caller, g, f.on())}
-	mask := view.WhyNot != ""
+	view.Pending = v.pending(g)
+	mask := view.WhyNot != "" && (view.Pending == nil || !view.Pending.Mine)
 	for _, name := range g.Reads {
 		view.Fields = append(view.Fields, v.fieldView(g, run, name, mask && slices.Contains(run.Sensitive, name)))
 	}

@@ -104,6 +104,7 @@ type rowView struct {
 	Choose              bool
 	Picked              bool
 	WhyNot              string
+	Pending             *pendingView
 }
 
 func showInbox(v *visit) error {
@@ -241,7 +242,7 @@ func (v *visit) row(n int, r store.GateRow) rowView {
 	_, agentName, key, _ := signals.SplitAddress(r.Address)
 	row := rowView{N: n, ID: newID("page-"), Digest: g.Digest, Gate: agentName + "/" + key + "/" + g.ID, Path: gatePath(agentName, key, g.ID),
 		Title: g.Title, Agent: r.Agent, GateID: g.ID, Tool: g.Tool, Kind: g.Kind, Asker: words.AskedBy(g), Risk: g.Risk,
-		Since: v.moment(g.OpenedAt), Until: v.momentOf(g.ExpiresAt), Misleading: visible.Gate(g), Single: single(g)}
+		Pending: v.pending(g), Since: v.moment(g.OpenedAt), Until: v.momentOf(g.ExpiresAt), Misleading: visible.Gate(g), Single: single(g)}
 	if g.ExpiresAt != nil {
 		row.Soon = g.ExpiresAt.Sub(v.now) < time.Hour
 	}
@@ -262,6 +263,9 @@ func (v *visit) row(n int, r store.GateRow) rowView {
 	if g.Kind == agent.KindTool || g.Kind == agent.KindMove {
 		row.WhyNot = whyNot(v.caller, g, access.On{Tenant: v.caller.Tenant, Run: r.Address})
 		row.Choose = row.WhyNot == ""
+		if row.Pending != nil {
+			row.WhyNot, row.Single, row.Soon = "", "", false // the row says so by itself
+		}
 	}
 	return row
 }
