@@ -48,6 +48,7 @@ type gateView struct {
 	Signed        string // that the caller's verdict is not proven
 	Digest        string
 	Form          verdictForm
+	Desk          *deskView // nil: who looks at it is not the caller's business
 }
 
 // codeView is JSON as people read it, nothing clipped.
@@ -85,8 +86,16 @@ func showGate(v *visit) error {
 
 // gatePage shows a gate, with a form as it was sent where one was.
 func (v *visit) gatePage(status int, g foundGate, form verdictForm) error {
+	return v.gatePageAbout(status, g, form, nil)
+}
+
+// gatePageAbout is gatePage, with what is wrong with who is to look at it.
+func (v *visit) gatePageAbout(status int, g foundGate, form verdictForm, wrong error) error {
 	view := v.gateView(g)
 	view.Form = v.madeForm(form, g, view)
+	if view.Desk = v.deskOf(g); view.Desk != nil && wrong != nil {
+		view.Desk.Problem, view.Desk.To = wrong.Error(), v.form("to")
+	}
 	return v.page(status, "gate", "Gate "+g.gate.ID+" of "+g.run.Agent+"/"+g.run.Key, view)
 }
 

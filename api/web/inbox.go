@@ -30,11 +30,15 @@ const fitsRow = 400
 // inboxFilter narrows the inbox, as the address of the page says it.
 type inboxFilter struct {
 	Agent, Role, Risk, Older, Order string
+	Desk                            string // mine, nobody; "": all
 	Page                            int
 }
 
 func (v *visit) inboxFilter() inboxFilter {
-	f := inboxFilter{Agent: v.query("agent"), Role: v.query("role"), Risk: v.query("risk"), Older: v.query("older"), Order: v.query("order"), Page: max(number(v.query("page")), 1)}
+	f := inboxFilter{Agent: v.query("agent"), Role: v.query("role"), Risk: v.query("risk"), Older: v.query("older"), Order: v.query("order"), Desk: v.query("desk"), Page: max(number(v.query("page")), 1)}
+	if f.Desk != "mine" && f.Desk != "nobody" {
+		f.Desk = ""
+	}
 	if f.Order != "oldest" {
 		f.Order = "expires"
 	}
@@ -44,7 +48,7 @@ func (v *visit) inboxFilter() inboxFilter {
 // address is the inbox with this filter, on one of its pages.
 func (f inboxFilter) address(page int) string {
 	q := url.Values{}
-	for name, value := range map[string]string{"agent": f.Agent, "role": f.Role, "risk": f.Risk, "older": f.Older} {
+	for name, value := range map[string]string{"agent": f.Agent, "role": f.Role, "risk": f.Risk, "older": f.Older, "desk": f.Desk} {
 		if value != "" {
 			q.Set(name, value)
 		}
@@ -105,6 +109,7 @@ type rowView struct {
 	Picked              bool
 	WhyNot              string
 	Pending             *pendingView
+	Look                *lookView // nil: nobody looks at it
 }
 
 func showInbox(v *visit) error {
@@ -132,7 +137,8 @@ func (v *visit) inbox(picked map[string]bool) (inboxView, error) {
 		}
 	}
 	slices.Sort(view.Agents)
-	rows = slices.DeleteFunc(rows, func(r store.GateRow) bool { return !f.takes(r, v.now) })
+	d := v.desk()
+	rows = slices.DeleteFunc(rows, func(r store.GateRow) bool { return !f.takes(r, v.now) || !f.ofDesk(v.lookOf(d, v.runOf(r), r.Gate.ID)) })
 	f.sort(rows)
 	view.Total, view.Pages = len(rows), max((len(rows)+inboxPage-1)/inboxPage, 1)
 	f.Page = min(f.Page, view.Pages)
@@ -146,6 +152,7 @@ func (v *visit) inbox(picked map[string]bool) (inboxView, error) {
 	}
 	for i, r := range rows[(f.Page-1)*inboxPage : min(f.Page*inboxPage, len(rows))] {
 		row := v.row(i, r)
+		row.Look = v.lookOf(d, v.runOf(r), r.Gate.ID)
 		row.Picked = picked[row.Gate]
 		view.Several = view.Several || row.Choose
 		view.Rows = append(view.Rows, row)
@@ -159,6 +166,22 @@ func (f inboxFilter) takes(r store.GateRow, now time.Time) bool {
 	return (f.Agent == "" || r.Agent == f.Agent) && (f.Role == "" || slices.Contains(r.Gate.Roles, f.Role)) &&
 		(f.Risk == "" || strings.Contains(strings.ToLower(r.Gate.Risk), strings.ToLower(f.Risk))) &&
 		(older <= 0 || now.Sub(r.Gate.OpenedAt) >= older)
+}
+
+// ofDesk reports whether the filter lets a gate through that somebody, or nobody,
+// looks at.
+func (f inboxFilter) ofDesk(l *lookView) bool {
+	switch f.Desk {
+	case "mine":
+		return l != nil && l.Mine
+	case "nobody":
+		return l == nil
+	}
+	return true
+}
+
+func (v *visit) runOf(r store.GateRow) store.Chain {
+	return store.Chain{Tenant: v.caller.Tenant, Address: r.Address, FirstRunID: r.FirstRunID}
 }
 
 // sort orders by what expires first, or by what waits longest.

@@ -47,6 +47,7 @@ var _ Starter = (*starter.Starter)(nil)
 // Reader is what the pages read of a store.
 type Reader interface {
 	store.Reader
+	store.Assignments
 	// Deployment is one agent version; CodeNotFound where no worker has served it.
 	Deployment(ctx context.Context, agent string, version int) (store.Deployment, error)
 }
@@ -122,9 +123,15 @@ var routes = map[string]func(*visit) error{
 	"GET /runs":                            showRuns,
 	"GET /runs/{agent}/{key}":              showRun,
 	"GET /runs/{agent}/{key}/gates/{gate}": showGate,
-	"POST /runs/{agent}/{key}/gates/{gate}/verdict":     decideOne,
-	"GET /runs/{agent}/{key}/gates/{gate}/edit":         showEdit,
-	"POST /runs/{agent}/{key}/gates/{gate}/edit":        previewEdit,
+	"POST /runs/{agent}/{key}/gates/{gate}/verdict": decideOne,
+	"GET /runs/{agent}/{key}/gates/{gate}/edit":     showEdit,
+	"POST /runs/{agent}/{key}/gates/{gate}/edit":    previewEdit,
+	"POST /runs/{agent}/{key}/gates/{gate}/take":    takeGate,
+	"POST /runs/{agent}/{key}/gates/{gate}/hand":    handGate,
+	"POST /runs/{agent}/{key}/gates/{gate}/let-go":  letGateGo,
+	"GET /absences":                                     showAbsences,
+	"POST /absences":                                    setAbsence,
+	"POST /absences/end":                                endAbsence,
 	"POST /runs/{agent}/{key}/message":                  act(access.Message, sendMessage),
 	"POST /runs/{agent}/{key}/pause":                    act(access.Pause, sendPause),
 	"POST /runs/{agent}/{key}/resume":                   act(access.Resume, sendResume),
