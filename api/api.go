@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"golang.org/x/time/rate"
 
 	"interlock/agent"
 	"interlock/api/access"
+	"interlock/api/sse"
 	"interlock/signals"
 	"interlock/starter"
 	"interlock/store"
@@ -118,8 +118,8 @@ type Server struct {
 	audit   *access.Audit
 	limits  Limits
 	checks  map[string]func(context.Context) error
-	rates   *rates
-	streams *streams
+	rates   *access.Rates
+	streams *sse.Streams
 	metrics *metrics
 	api     huma.API
 	mux     *http.ServeMux
@@ -139,7 +139,7 @@ func New(c Config) (*Server, error) {
 	}
 	limits := c.Limits.withDefaults()
 	s := &Server{runs: c.Runs, reads: c.Reads, auth: c.Auth, log: c.Log, audit: access.NewAudit(c.Log), limits: limits, checks: c.Checks,
-		rates: newRates(rate.Limit(limits.Rate), limits.Burst), streams: newStreams(limits.Streams, limits.StreamsEach), metrics: newMetrics(), mux: http.NewServeMux(), now: time.Now}
+		rates: access.NewRates(limits.Rate, limits.Burst), streams: sse.New(limits.Streams, limits.StreamsEach), metrics: newMetrics(), mux: http.NewServeMux(), now: time.Now}
 	if err := s.register(); err != nil {
 		return nil, err
 	}

@@ -75,12 +75,8 @@ func (s *Server) Conforms(method, path string, status int, body []byte) []error 
 
 // StreamTimes shortens what a stream waits for.
 func (s *Server) StreamTimes(ping, frame time.Duration) {
-	s.streams.ping, s.streams.frame = ping, frame
+	s.streams.Ping, s.streams.Within = ping, frame
 }
 
 // OpenStreams is how many streams are open.
-func (s *Server) OpenStreams() int {
-	s.streams.mu.Lock()
-	defer s.streams.mu.Unlock()
-	return s.streams.open
-}
+func (s *Server) OpenStreams() int { return s.streams.Open() }

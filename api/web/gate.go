@@ -48,6 +48,7 @@ type gateView struct {
 	Signed        string // that the caller's verdict is not proven
 	Digest        string
 	Form          verdictForm
+	Live          string    // address of what it follows
 	Desk          *deskView // nil: who looks at it is not the caller's business
 }
 
@@ -81,6 +82,9 @@ func showGate(v *visit) error {
 	if err != nil {
 		return err
 	}
+	if shown := v.query("shown"); v.fragment() && g.gate.Status == agent.GateOpen && shown != g.gate.Digest {
+		return v.unchanged() // what is decided about is never replaced under somebody's eyes
+	}
 	return v.gatePage(http.StatusOK, g, verdictForm{})
 }
 
@@ -95,6 +99,12 @@ func (v *visit) gatePageAbout(status int, g foundGate, form verdictForm, wrong e
 	view.Form = v.madeForm(form, g, view)
 	if view.Desk = v.deskOf(g); view.Desk != nil && wrong != nil {
 		view.Desk.Problem, view.Desk.To = wrong.Error(), v.form("to")
+	}
+	if g.gate.Status == agent.GateOpen {
+		view.Live = liveRun(g.found)
+	}
+	if v.fragment() {
+		return v.part("gate", "page", view)
 	}
 	return v.page(status, "gate", "Gate "+g.gate.ID+" of "+g.run.Agent+"/"+g.run.Key, view)
 }

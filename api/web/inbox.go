@@ -76,8 +76,8 @@ type inboxView struct {
 	Pages         int
 	Earlier       string // address of the page before
 	Later         string
-	More          bool // not all gates were looked through
-	Refresh       string
+	More          bool   // not all gates were looked through
+	Refresh, Live string // addresses: of the list, of what it follows
 	Action        string // of the form
 	Reasons       []string
 	Problem       string
@@ -125,12 +125,13 @@ func showInbox(v *visit) error {
 
 // inbox makes the view; picked are the gates whose boxes are ticked.
 func (v *visit) inbox(picked map[string]bool) (inboxView, error) {
+	live := v.liveInbox() // before the list is read: what comes between is told
 	rows, more, err := v.waiting()
 	if err != nil {
 		return inboxView{}, err
 	}
 	f := v.inboxFilter()
-	view := inboxView{Filter: f, Filtered: f.address(1) != "/" && f.address(1) != "/?order=oldest", Ages: []string{"1h", "4h", "24h"}, Roles: v.caller.Roles, More: more, Reasons: reasons, At: v.moment(v.now)}
+	view := inboxView{Filter: f, Live: live, Filtered: f.address(1) != "/" && f.address(1) != "/?order=oldest", Ages: []string{"1h", "4h", "24h"}, Roles: v.caller.Roles, More: more, Reasons: reasons, At: v.moment(v.now)}
 	for _, r := range rows {
 		if !slices.Contains(view.Agents, r.Agent) {
 			view.Agents = append(view.Agents, r.Agent)

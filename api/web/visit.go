@@ -24,14 +24,16 @@ type visit struct {
 	id     string // of the request
 	caller access.Caller
 	now    time.Time
-	banner string // what stands above the page: something that could not be reached
+	// connection ends with the browser's, and not with the time that a page may take.
+	connection context.Context
+	banner     string // what stands above the page: something that could not be reached
 }
 
 // open makes a handler of a page that needs no sign-in.
 func (p *Pages) open(page func(*visit) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		id, _ := r.Context().Value(requestKey{}).(string)
-		v := &visit{Pages: p, w: w, r: r, ctx: r.Context(), id: id, now: p.Now()}
+		of, _ := r.Context().Value(requestKey{}).(request)
+		v := &visit{Pages: p, w: w, r: r, ctx: r.Context(), connection: of.connection, id: of.id, now: p.Now()}
 		v.answer(page)
 	}
 }
@@ -39,7 +41,7 @@ func (p *Pages) open(page func(*visit) error) http.HandlerFunc {
 // signedIn makes a handler of a page behind the sign-in.
 func (p *Pages) signedIn(page func(*visit) error) http.HandlerFunc {
 	return p.open(func(v *visit) error {
-		c, err := v.Sessions.Caller(v.ctx, v.r)
+		c, err := v.recognise(v.ctx)
 		if agent.ErrorCode(err) == access.CodeUnauthenticated {
 			v.toLogin()
 			return nil
@@ -48,8 +50,16 @@ func (p *Pages) signedIn(page func(*visit) error) http.HandlerFunc {
 			return err
 		}
 		v.caller = c
+		if err := v.limited(); err != nil {
+			return err
+		}
 		return page(v)
 	})
+}
+
+// recognise is who asks.
+func (v *visit) recognise(ctx context.Context) (access.Caller, error) {
+	return v.Sessions.Caller(ctx, v.r)
 }
 
 // answer calls a page, and shows its error.
@@ -68,6 +78,10 @@ func (v *visit) answer(page func(*visit) error) {
 // toLogin sends a browser to sign in, and back to this page then. What it wanted
 // to send is not sent by that.
 func (v *visit) toLogin() {
+	if strings.HasPrefix(v.r.URL.Path, "/live/") { // its page signs in again
+		v.w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
 	next := v.pageOf()
 	if v.r.Method == http.MethodGet {
 		next = v.r.URL.RequestURI()

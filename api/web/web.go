@@ -20,6 +20,7 @@ import (
 
 	"interlock/agent"
 	"interlock/api/access"
+	"interlock/api/sse"
 	"interlock/signals"
 	"interlock/starter"
 	"interlock/store"
@@ -48,6 +49,9 @@ var _ Starter = (*starter.Starter)(nil)
 type Reader interface {
 	store.Reader
 	store.Assignments
+	store.Feed
+	// Hear is a channel of pieces of answers on their way.
+	Hear(ctx context.Context, scope store.Scope) <-chan store.Delta
 	// Deployment is one agent version; CodeNotFound where no worker has served it.
 	Deployment(ctx context.Context, agent string, version int) (store.Deployment, error)
 }
@@ -61,12 +65,15 @@ type Config struct {
 	Audit    *access.Audit
 	Log      *slog.Logger     // nil: slog's default
 	Now      func() time.Time // nil: the clock
+	Rate     float64          // pages a second of a subject; 0: 20
 }
 
 // Pages are all pages.
 type Pages struct {
 	Config
 	templates map[string]*template.Template
+	rates     *access.Rates
+	streams   *sse.Streams
 }
 
 // New makes the pages.
@@ -83,7 +90,10 @@ func New(c Config) (*Pages, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	p := &Pages{Config: c}
+	if c.Rate <= 0 {
+		c.Rate = usualRate
+	}
+	p := &Pages{Config: c, rates: access.NewRates(c.Rate, max(usualBurst, int(2*c.Rate))), streams: sse.New(liveMost, liveEach)}
 	var err error
 	if p.templates, err = parseTemplates(p); err != nil {
 		return nil, err
@@ -129,6 +139,8 @@ var routes = map[string]func(*visit) error{
 	"POST /runs/{agent}/{key}/gates/{gate}/take":    takeGate,
 	"POST /runs/{agent}/{key}/gates/{gate}/hand":    handGate,
 	"POST /runs/{agent}/{key}/gates/{gate}/let-go":  letGateGo,
+	"GET /live/inbox":                                   followInbox,
+	"GET /live/runs/{agent}/{key}":                      followRun,
 	"GET /absences":                                     showAbsences,
 	"POST /absences":                                    setAbsence,
 	"POST /absences/end":                                endAbsence,
@@ -159,7 +171,7 @@ func (p *Pages) outer(next http.Handler) http.Handler {
 		id := newID("")
 		h.Set("X-Request-Id", id)
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		ctx, cancel := context.WithTimeout(context.WithValue(r.Context(), requestKey{}, id), requestFor)
+		ctx, cancel := context.WithTimeout(context.WithValue(r.Context(), requestKey{}, request{id, r.Context()}), requestFor)
 		defer cancel()
 		defer func() {
 			if what := recover(); what != nil && what != http.ErrAbortHandler {
@@ -175,3 +187,9 @@ func (p *Pages) outer(next http.Handler) http.Handler {
 const requestFor = 25 * time.Second
 
 type requestKey struct{}
+
+// request is what is known of one before its page is.
+type request struct {
+	id         string
+	connection context.Context // without the time that a page may take
+}
