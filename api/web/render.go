@@ -109,6 +109,8 @@ func navOf(path string) string {
 	switch {
 	case path == "/", path == "/decide", strings.Contains(path, "/gates/"):
 		return "inbox"
+	case strings.HasPrefix(path, "/ops"):
+		return "ops"
 	case strings.HasPrefix(path, "/absences"):
 		return "absences"
 	case strings.HasPrefix(path, "/runs"):

@@ -107,6 +107,8 @@ func (v *visit) pageOf() string {
 	switch {
 	case v.r.PathValue("gate") != "":
 		return gatePath(v.r.PathValue("agent"), v.r.PathValue("key"), v.r.PathValue("gate"))
+	case strings.HasPrefix(v.r.URL.Path, "/ops"):
+		return "/ops"
 	case strings.HasPrefix(v.r.URL.Path, "/absences"):
 		return "/absences"
 	case v.r.PathValue("key") != "":

@@ -41,6 +41,7 @@ type Starter interface {
 	Resume(ctx context.Context, address string, r signals.Resume) (agent.Receipt, error)
 	LiftRuling(ctx context.Context, address string, r signals.LiftRuling) (agent.Receipt, error)
 	ConfirmRuling(ctx context.Context, address string, r signals.ConfirmRuling) (agent.Receipt, error)
+	TellAgain(ctx context.Context, d store.DeadNotice, giveUp time.Duration, by string) error
 }
 
 var _ Starter = (*starter.Starter)(nil)
@@ -50,6 +51,11 @@ type Reader interface {
 	store.Reader
 	store.Assignments
 	store.Feed
+	store.Overview
+	AllDeployed(ctx context.Context) ([]store.Deployment, error)
+	AllHolds(ctx context.Context, tenant string, ended bool) ([]store.Hold, error)
+	DeadNotices(ctx context.Context, tenant string, f store.DeadFilter) ([]store.DeadNotice, error)
+	SettleDead(ctx context.Context, tenant, id, target string, how store.DeadEnd, by string) (store.DeadNotice, error)
 	// Hear is a channel of pieces of answers on their way.
 	Hear(ctx context.Context, scope store.Scope) <-chan store.Delta
 	// Deployment is one agent version; CodeNotFound where no worker has served it.
@@ -66,6 +72,7 @@ type Config struct {
 	Log      *slog.Logger     // nil: slog's default
 	Now      func() time.Time // nil: the clock
 	Rate     float64          // pages a second of a subject; 0: 20
+	GiveUp   time.Duration    // for how long a dead notice is told again; 0: signals.GiveUp
 }
 
 // Pages are all pages.
@@ -139,6 +146,9 @@ var routes = map[string]func(*visit) error{
 	"POST /runs/{agent}/{key}/gates/{gate}/take":    takeGate,
 	"POST /runs/{agent}/{key}/gates/{gate}/hand":    handGate,
 	"POST /runs/{agent}/{key}/gates/{gate}/let-go":  letGateGo,
+	"GET /ops":                                          showOps,
+	"POST /ops/notices/retry":                           retryDead,
+	"POST /ops/notices/drop":                            dropDead,
 	"GET /live/inbox":                                   followInbox,
 	"GET /live/runs/{agent}/{key}":                      followRun,
 	"GET /absences":                                     showAbsences,

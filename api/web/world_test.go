@@ -52,6 +52,7 @@ type runs struct {
 	down  error // of everything that needs Temporal
 	lag   bool  // the journal does not get what comes
 	calls int   // inputs that were sent
+	told  []string
 }
 
 // reading is the store's reader, which can fail.
@@ -269,6 +270,14 @@ func (r *runs) LiftRuling(_ context.Context, address string, p signals.LiftRulin
 
 func (r *runs) ConfirmRuling(_ context.Context, address string, p signals.ConfirmRuling) (agent.Receipt, error) {
 	return r.send(address, agent.ConfirmRuling{ID: p.ID, Ruling: p.Ruling, Principal: p.Principal, Reason: p.Reason})
+}
+
+func (r *runs) TellAgain(_ context.Context, d store.DeadNotice, _ time.Duration, by string) error {
+	if d.End != "" {
+		return agent.Errorf(agent.CodeConflict, "it was %s before", d.End)
+	}
+	r.told = append(r.told, d.ID+" for "+d.Target+" by "+by)
+	return nil
 }
 
 // lines keeps a log.
