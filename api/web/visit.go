@@ -43,8 +43,7 @@ func (p *Pages) signedIn(page func(*visit) error) http.HandlerFunc {
 	return p.open(func(v *visit) error {
 		c, err := v.recognise(v.ctx)
 		if agent.ErrorCode(err) == access.CodeUnauthenticated {
-			v.toLogin()
-			return nil
+			return v.unknown()
 		}
 		if err != nil {
 			return err
@@ -55,11 +54,6 @@ func (p *Pages) signedIn(page func(*visit) error) http.HandlerFunc {
 		}
 		return page(v)
 	})
-}
-
-// recognise is who asks.
-func (v *visit) recognise(ctx context.Context) (access.Caller, error) {
-	return v.Sessions.Caller(ctx, v.r)
 }
 
 // answer calls a page, and shows its error.
@@ -75,13 +69,22 @@ func (v *visit) answer(page func(*visit) error) {
 	}
 }
 
+// unknown answers a request of nobody.
+func (v *visit) unknown() error {
+	switch {
+	case strings.HasPrefix(v.r.URL.Path, "/live/"): // its page signs in again
+		v.w.WriteHeader(http.StatusUnauthorized)
+		return nil
+	case v.proxied():
+		return v.notBelieved()
+	}
+	v.toLogin()
+	return nil
+}
+
 // toLogin sends a browser to sign in, and back to this page then. What it wanted
 // to send is not sent by that.
 func (v *visit) toLogin() {
-	if strings.HasPrefix(v.r.URL.Path, "/live/") { // its page signs in again
-		v.w.WriteHeader(http.StatusUnauthorized)
-		return
-	}
 	next := v.pageOf()
 	if v.r.Method == http.MethodGet {
 		next = v.r.URL.RequestURI()
