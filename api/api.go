@@ -52,6 +52,7 @@ type Reads interface {
 	store.Reader
 	store.Feed
 	store.Assignments
+	store.Overview
 	Hear(ctx context.Context, scope store.Scope) <-chan store.Delta
 	Effect(ctx context.Context, tenant, key string) (store.Effect, error)
 	Effects(ctx context.Context, tenant string, f store.EffectFilter) ([]store.Effect, error)
@@ -158,6 +159,7 @@ func (s *Server) register() (err error) {
 	s.assignRoutes()
 	s.rulingRoutes()
 	s.effectRoutes()
+	s.opsRoutes()
 	s.streamRoutes()
 	s.spec, err = finish(s.api.OpenAPI(), s.routes)
 	return err
