@@ -33,7 +33,6 @@ func (e told) says(t *testing.T) string {
 type listener struct {
 	t      *testing.T
 	status int
-	body   string // where it is no stream
 	cancel context.CancelFunc
 	events chan told // closed at its end
 }
