@@ -721,6 +721,21 @@ type Run struct {
 	Version int64           `json:"version"`
 }
 
+// RunCount defines model for RunCount.
+type RunCount struct {
+	Agent string `json:"agent"`
+
+	// Reason what their reason begins with, up to its first colon: gate, user, model
+	Reason string `json:"reason,omitempty,omitzero"`
+	Runs   int64  `json:"runs"`
+	Status string `json:"status"`
+}
+
+// RunCounts defines model for RunCounts.
+type RunCounts struct {
+	Counts []RunCount `json:"counts"`
+}
+
 // RunLine defines model for RunLine.
 type RunLine struct {
 	Address    string    `json:"address"`
@@ -865,6 +880,28 @@ type ShownWhy struct {
 	Unseen    []string  `json:"unseen,omitempty,omitzero"`
 	UpdatedAt time.Time `json:"updated_at,omitempty,omitzero"`
 	Waits     []Waiting `json:"waits,omitempty,omitzero"`
+}
+
+// Spent defines model for Spent.
+type Spent struct {
+	Agent string `json:"agent"`
+
+	// At when the step began
+	At time.Time `json:"at"`
+
+	// Calls all that were billed
+	Calls int64  `json:"calls"`
+	Model string `json:"model"`
+	Usage Usage  `json:"usage"`
+}
+
+// SpentList defines model for SpentList.
+type SpentList struct {
+	From time.Time `json:"from"`
+
+	// Spent what there was no call of is not in it
+	Spent []Spent   `json:"spent"`
+	To    time.Time `json:"to"`
 }
 
 // StartBody defines model for StartBody.
@@ -1186,6 +1223,21 @@ type ListGatesParams struct {
 	OlderThan string `form:"older_than,omitempty" json:"older_than,omitempty,omitzero"`
 }
 
+// CountRunsParams defines parameters for CountRuns.
+type CountRunsParams struct {
+	// EndedHours ended runs of so many hours are counted, too
+	EndedHours int64 `form:"ended_hours,omitempty" json:"ended_hours,omitempty,omitzero"`
+}
+
+// SumSpentParams defines parameters for SumSpent.
+type SumSpentParams struct {
+	// By one of hour, day
+	By string `form:"by,omitempty" json:"by,omitempty,omitzero"`
+
+	// Steps hours or days, the present one included; in UTC
+	Steps int64 `form:"steps,omitempty" json:"steps,omitempty,omitzero"`
+}
+
 // ListRunsParams defines parameters for ListRuns.
 type ListRunsParams struct {
 	// PageSize how many at most
@@ -1277,6 +1329,21 @@ func (c *Client) ListGates(ctx context.Context, params ListGatesParams) (*GatePa
 		param{"agent", params.Agent, false},
 		param{"status", params.Status, false},
 		param{"older_than", params.OlderThan, false},
+	)})
+}
+
+// CountRuns asks GET /v1/ops/runs: Count the tenant's runs by agent, status and reason.
+func (c *Client) CountRuns(ctx context.Context, params CountRunsParams) (*RunCounts, error) {
+	return call[RunCounts](ctx, c, request{method: http.MethodGet, path: pathOf("/v1/ops/runs"), query: queryOf(
+		param{"ended_hours", params.EndedHours, false},
+	)})
+}
+
+// SumSpent asks GET /v1/ops/spent: Sum the tenant's model calls by time, agent and model.
+func (c *Client) SumSpent(ctx context.Context, params SumSpentParams) (*SpentList, error) {
+	return call[SpentList](ctx, c, request{method: http.MethodGet, path: pathOf("/v1/ops/spent"), query: queryOf(
+		param{"by", params.By, false},
+		param{"steps", params.Steps, false},
 	)})
 }
 

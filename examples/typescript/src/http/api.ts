@@ -107,6 +107,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/ops/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Count the tenant's runs by agent, status and reason */
+        get: operations["count-runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/ops/spent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Sum the tenant's model calls by time, agent and model */
+        get: operations["sum-spent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/runs": {
         parameters: {
             query?: never;
@@ -1160,6 +1194,17 @@ export interface components {
             /** Format: int64 */
             version: number;
         };
+        RunCount: {
+            agent: string;
+            /** @description what their reason begins with, up to its first colon: gate, user, model */
+            reason?: string;
+            /** Format: int64 */
+            runs: number;
+            status: string;
+        };
+        RunCounts: {
+            counts: components["schemas"]["RunCount"][];
+        };
         RunLine: {
             address: string;
             agent: string;
@@ -1322,6 +1367,29 @@ export interface components {
             /** Format: date-time */
             updated_at?: string;
             waits?: components["schemas"]["Waiting"][];
+        };
+        Spent: {
+            agent: string;
+            /**
+             * Format: date-time
+             * @description when the step began
+             */
+            at: string;
+            /**
+             * Format: int64
+             * @description all that were billed
+             */
+            calls: number;
+            model: string;
+            usage: components["schemas"]["Usage"];
+        };
+        SpentList: {
+            /** Format: date-time */
+            from: string;
+            /** @description what there was no call of is not in it */
+            spent: components["schemas"]["Spent"][];
+            /** Format: date-time */
+            to: string;
         };
         StartBody: {
             agent: string;
@@ -1836,6 +1904,71 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": string;
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "count-runs": {
+        parameters: {
+            query?: {
+                /** @description ended runs of so many hours are counted, too */
+                ended_hours?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunCounts"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "sum-spent": {
+        parameters: {
+            query?: {
+                by?: "hour" | "day";
+                /** @description hours or days, the present one included; in UTC */
+                steps?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SpentList"];
                 };
             };
             /** @description Error */
