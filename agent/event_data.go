@@ -119,6 +119,7 @@ type StepStartedData struct {
 	Undoes       string `json:"undoes,omitempty"`    // the step that this one undoes
 	Replaces     string `json:"replaces,omitempty"`  // the step in whose place it stands
 	EditedBy     string `json:"edited_by,omitempty"` // subject
+	marks
 }
 
 // StepDoneData is the data of EventStepDone.
@@ -130,6 +131,7 @@ type StepDoneData struct {
 	// Uncommitted: a commit_refused follows.
 	Uncommitted bool   `json:"uncommitted,omitempty"`
 	Reason      string `json:"reason,omitempty"`
+	marks
 }
 
 // CommitRefusedData is the data of EventCommitRefused.

@@ -249,6 +249,7 @@ type Proposal struct {
 	Opaque       JSON           `json:"opaque,omitempty"`    // the provider's own items, bound to Model
 	ActiveMS     int64          `json:"active_ms,omitempty"` // of the attempt that answered
 	Excess       int            `json:"excess,omitempty"`    // calls that it made, where they were too many to be kept
+	Masks        []Mask         `json:"masks,omitempty"`     // places in it that people are not shown
 }
 
 // ProposedCall is one call of a proposal and its one answer.
@@ -322,6 +323,8 @@ type Step struct {
 	Replaces string `json:"replaces,omitempty"`
 	EditedBy string `json:"edited_by,omitempty"` // subject of who wrote its arguments
 	Cut      bool   `json:"cut,omitempty"`       // it was told to stop, and is undone if it has happened
+	// Masks are the places in its arguments, result and reason that people are not shown.
+	Masks []Mask `json:"masks,omitempty"`
 }
 
 // StepSource says who made the call.

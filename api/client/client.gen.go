@@ -440,6 +440,13 @@ type Limits struct {
 	Window       int64  `json:"window"`
 }
 
+// Mask defines model for Mask.
+type Mask struct {
+	At   string `json:"at"`
+	From int64  `json:"from,omitempty,omitzero"`
+	To   int64  `json:"to,omitempty,omitzero"`
+}
+
 // MessageBody defines model for MessageBody.
 type MessageBody struct {
 	AsUser string `json:"as_user,omitempty,omitzero"`
@@ -538,6 +545,7 @@ type Proposal struct {
 	Excess       int64          `json:"excess,omitempty,omitzero"`
 	Finish       string         `json:"finish"`
 	Instructions string         `json:"instructions,omitempty,omitzero"`
+	Masks        []Mask         `json:"masks,omitempty,omitzero"`
 	Model        string         `json:"model,omitempty,omitzero"`
 
 	// Opaque any JSON value; numbers keep every digit
@@ -946,6 +954,7 @@ type Step struct {
 	ID           string          `json:"id"`
 	Key          string          `json:"key,omitempty,omitzero"`
 	Kind         string          `json:"kind"`
+	Masks        []Mask          `json:"masks,omitempty,omitzero"`
 	Ordinal      int64           `json:"ordinal,omitempty,omitzero"`
 	Reason       string          `json:"reason,omitempty,omitzero"`
 	Replaces     string          `json:"replaces,omitempty,omitzero"`

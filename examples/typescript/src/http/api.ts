@@ -918,6 +918,13 @@ export interface components {
             /** Format: int64 */
             window: number;
         };
+        Mask: {
+            at: string;
+            /** Format: int64 */
+            from?: number;
+            /** Format: int64 */
+            to?: number;
+        };
         MessageBody: {
             as_user?: string;
             /**
@@ -1008,6 +1015,7 @@ export interface components {
             excess?: number;
             finish: string;
             instructions?: string;
+            masks?: components["schemas"]["Mask"][];
             model?: string;
             /** @description any JSON value; numbers keep every digit */
             opaque?: unknown;
@@ -1427,6 +1435,7 @@ export interface components {
             id: string;
             key?: string;
             kind: string;
+            masks?: components["schemas"]["Mask"][];
             /** Format: int64 */
             ordinal?: number;
             reason?: string;
