@@ -2,14 +2,16 @@ package web_test
 
 import (
 	"context"
-	"interlock/agent"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"interlock/agent"
 )
 
 // The list refreshes itself, and not under the finger of somebody who chooses in it.
@@ -49,6 +51,30 @@ func TestBrowser_EnterDecidesNothing(t *testing.T) {
 	b.click(`button[value="reject"]`)
 	require.Contains(t, b.text(), "1 of 1 were taken.")
 	require.Equal(t, agent.GateRejected, run.Gate("2.1").Status)
+}
+
+// Beside a time in UTC stands what the reader's own clock says then; after a refresh
+// too, and once. Whose clock is at UTC is told nothing more.
+func TestBrowser_LocalTimes(t *testing.T) {
+	w := newWorld(t)
+	run := w.atGate("1", payOptions{quorum: 3}, smallArgs)
+	b := openTab(t, serve(t, w.pages))
+	b.as(w.tokens["ann"])
+	at := func(zone string) string {
+		call(b, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: zone})
+		b.open(path("1", "2.1"))
+		return b.text()
+	}
+	require.NotContains(t, at("UTC"), " = ")
+	kolkata := at("Asia/Kolkata") // half an hour off, and the same the whole year
+	require.Contains(t, kolkata, "2026-03-01 12:00:00 UTC = ")
+	require.Contains(t, kolkata, "05:30")
+	before := strings.Count(kolkata, "UTC = ")
+	require.Eventually(t, func() bool { return w.web.OpenStreams() == 1 }, patience, 20*time.Millisecond)
+	run.Approve("2.1", "bob", "refunds")
+	w.keep(run)
+	b.says("1 of 3")
+	require.Equal(t, before+1, strings.Count(b.text(), "UTC = "), "that of the approval is new")
 }
 
 // The pages are used by keyboard: the content is reached at once, and what has the

@@ -9,6 +9,21 @@
   const part = () => document.querySelector("[data-keep]");
   const named = (id) => document.getElementById(id);
 
+  // Times are in UTC, as in every log; beside them stands what the clock of whoever
+  // reads says then, where it says something else.
+  const clock = new Intl.DateTimeFormat(undefined, {weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", timeZoneName: "short"});
+  const localise = () => {
+    for (const t of document.querySelectorAll("time[data-local]:not([data-told])")) {
+      const at = new Date(t.dateTime);
+      t.dataset.told = "";
+      if (isNaN(at) || at.getTimezoneOffset() === 0) continue;
+      const here = document.createElement("span");
+      here.className = "quiet";
+      here.textContent = " = " + clock.format(at);
+      t.after(here);
+    }
+  };
+
   // Whether somebody is at it: something typed or chosen, opened, or in focus.
   const changed = (c) => c.matches("input[type=checkbox], input[type=radio]") ? c.checked !== c.defaultChecked
     : c.matches("select") ? [...c.options].some((o) => o.selected !== o.defaultSelected) && c.selectedIndex > 0
@@ -103,6 +118,7 @@
   });
   document.addEventListener("htmx:after:swap", () => {
     shownAt = Date.now();
+    localise();
     offer(false);
     announce();
     arrived();
@@ -112,6 +128,7 @@
     connect();
     if (says.length) schedule(soon);
   });
+  localise();
   addEventListener("pagehide", close);
   addEventListener("pageshow", connect);
 })();
