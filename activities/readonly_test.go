@@ -29,6 +29,7 @@ type withoutLedger struct {
 	store.Deltas
 	store.Assignments
 	store.Notices
+	store.Overview
 }
 
 func (withoutLedger) Close() error { return nil }

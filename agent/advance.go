@@ -110,7 +110,7 @@ func (m *Machine) auto() bool {
 			return true
 		}
 		to, _ := m.def.phase(mv.to)
-		m.enter(to, "auto")
+		m.enter(to, "auto", "")
 		return true
 	}
 	return false

@@ -177,7 +177,7 @@ func applyTurnStarted(r *Run, e Event, d TurnStartedData) {
 	r.freezeAnswers()
 	r.Turn, r.NextStep, r.Calling, r.LastWord, r.Due = e.Turn, 1, true, d.LastWord, false
 	r.Turns = append(r.Turns, Turn{N: e.Turn, Seq: e.Seq, At: e.At, Opening: r.Opening})
-	r.Opening = nil
+	r.Opening, r.Before = nil, nil
 	r.Used.Turns++
 	r.Used.ModelCalls++
 }
@@ -306,54 +306,6 @@ func applyCallAnswered(r *Run, e Event, d CallAnsweredData) {
 		r.Used.Refusals++
 	} else {
 		r.Used.Refusals = 0
-	}
-}
-
-func applyStateSet(r *Run, e Event, d StateSetData) {
-	r.State = ApplyPatch(r.State, d.Patch)
-	if r.Provenance == nil {
-		r.Provenance = map[string]Provenance{}
-	}
-	for _, f := range d.Fields {
-		r.Provenance[f] = Provenance{Source: d.Source, By: d.By, Turn: e.Turn, Step: e.Step, Rev: e.Seq}
-	}
-	for _, f := range d.Reset {
-		r.Provenance[f] = Provenance{Source: "follows", Turn: e.Turn, Step: e.Step, Rev: e.Seq}
-	}
-	for _, f := range d.Verified {
-		p := r.Provenance[f]
-		at := e.At
-		p.VerifiedAt = &at
-		r.Provenance[f] = p
-	}
-	// A change voids what was shown and confirmed, for good: the same value
-	// coming back does not bring the user's yes back.
-	for _, f := range slices.Concat(d.Fields, d.Reset) {
-		delete(r.Shown, f)
-		delete(r.Confirmed, f)
-	}
-}
-
-func applyConfirmed(r *Run, e Event, d ConfirmedData) {
-	if r.Confirmed == nil {
-		r.Confirmed = map[string]Confirmation{}
-	}
-	for _, f := range d.Fields {
-		r.Confirmed[f] = Confirmation{Quote: d.Quote, Turn: e.Turn, Seq: e.Seq}
-	}
-}
-
-func applyFact(r *Run, e Event, d FactData) {
-	r.Facts = append(r.Facts, Fact{Quote: d.Quote, Turn: e.Turn, Seq: d.Message})
-}
-
-func applyPhase(r *Run, e Event, d PhaseEnteredData) {
-	r.Phase, r.PhaseSeq, r.Final = d.Phase, e.Seq, d.Final
-	if d.By == "auto" {
-		r.Autos++
-		r.outcome(e, "", "Code moved to phase "+d.Phase+".")
-	} else {
-		r.Autos = 0
 	}
 }
 

@@ -42,6 +42,7 @@ func applyResumed(r *Run, e Event, d ResumedData) {
 // applyAmended adds to the one item that tells the model of amends, so that
 // many of them take no more room than one. It does not call the model.
 func applyAmended(r *Run, e Event, d AmendedData) {
+	r.forgetFields(d.Fields) // also where they held the values already
 	item := Item{Kind: ItemOutcome, Seq: e.Seq, Fields: d.Fields}
 	r.Opening = slices.DeleteFunc(r.Opening, func(it Item) bool {
 		if len(it.Fields) == 0 {

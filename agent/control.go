@@ -272,7 +272,7 @@ func (m *Machine) moveCall(c ProposedCall) {
 	}
 	m.answer(c, "done", "the run is in phase "+a.To)
 	to, _ := m.def.phase(a.To)
-	m.enter(to, "model")
+	m.enter(to, "model", "")
 }
 
 func (m *Machine) forbidsMove(args JSON) string {

@@ -41,7 +41,7 @@ func (m *Machine) started(in Started) {
 		return
 	}
 	m.emit(EventStateSet, "", StateSetData{Patch: state, Source: "start", Fields: changedFields(object(m.def.zero), object(state))})
-	m.enter(m.def.phases[0], "start")
+	m.enter(m.def.phases[0], "start", "")
 }
 
 // refused is the receipt of an input that changes nothing.
@@ -289,10 +289,25 @@ func (m *Machine) voidGates(changed []string) {
 	}
 }
 
-// enter puts the run into a phase and makes the calls of its Enter. Calls that
-// wait at a gate and have no place in the new phase are void.
-func (m *Machine) enter(p *phaseDef, by string) {
-	m.emit(EventPhaseEntered, "", PhaseEnteredData{Phase: p.name, Final: p.final, By: by})
+// enter puts the run into a phase and makes the calls of its Enter.
+// step is the move that people have approved, where they have.
+func (m *Machine) enter(p *phaseDef, by, step string) {
+	d := PhaseEnteredData{Phase: p.name, Final: p.final, By: by}
+	if m.run.Rules >= 4 {
+		d.Step = step
+	}
+	m.emit(EventPhaseEntered, "", d)
+	m.voidOutside(p)
+	if p.enter == nil {
+		return
+	}
+	for _, call := range p.enter(m.situation()) {
+		m.enterCall(p, call)
+	}
+}
+
+// voidOutside closes the calls that wait at a gate and have no place in the phase.
+func (m *Machine) voidOutside(p *phaseDef) {
 	for _, s := range slices.Clone(m.run.Steps) {
 		if s.Status != StepWaiting || s.Kind == KindAsk || s.By == ByUndo {
 			continue
@@ -300,11 +315,5 @@ func (m *Machine) enter(p *phaseDef, by string) {
 		if s.By == ByEnter || s.Kind == KindMove || !slices.Contains(p.tools, s.Tool) {
 			m.closeStep(s.ID, GateVoid, StepVoid, "the run moved to phase "+p.name)
 		}
-	}
-	if p.enter == nil {
-		return
-	}
-	for _, call := range p.enter(m.situation()) {
-		m.enterCall(p, call)
 	}
 }

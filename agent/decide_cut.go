@@ -124,8 +124,17 @@ func (m *Machine) settleCut() bool {
 			return false
 		}
 	}
-	text, steps := r.account()
-	m.emit(EventInterruptSettled, "", InterruptSettledData{Account: text, Steps: steps})
+	head, text, steps := r.account()
+	d := InterruptSettledData{Account: head + " " + text, Steps: steps}
+	if told, done := "", false; r.Cut.Undo != "" {
+		if told, done = m.rollBack(); r.Rules < 4 {
+			d.Account = clip(d.Account+" "+told, accountLimit)
+		} else {
+			d.Account, d.RolledBack = head+" "+told+" "+text, done
+		}
+	}
+	d.Account = clip(d.Account, accountLimit)
+	m.emit(EventInterruptSettled, "", d)
 	return true
 }
 

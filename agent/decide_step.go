@@ -35,7 +35,9 @@ func (m *Machine) taken(s *Step, d StepDoneData, unkept string) {
 	id, t := s.ID, m.def.tools[s.Tool]
 	state, err := m.committed(s, d.Result, unkept)
 	d.Uncommitted = err != nil
+	m.upcoming = state
 	m.emit(EventStepDone, id, d)
+	m.upcoming = nil
 	if err != nil {
 		m.emit(EventCommitRefused, id, CommitRefusedData{Reason: clip(err.Error(), reasonLimit)})
 		return

@@ -271,7 +271,7 @@ func (m *Machine) takeMove(g Gate) {
 	}
 	to, _ := m.def.phase(move.to)
 	m.emit(EventStepSettled, g.ID, StepSettledData{Status: StepDone})
-	m.enter(to, "gate")
+	m.enter(to, "gate", g.ID)
 }
 
 func (m *Machine) moveOf(args JSON) *moveDef {

@@ -93,7 +93,11 @@ type FactData struct {
 type PhaseEnteredData struct {
 	Phase string `json:"phase"`
 	Final bool   `json:"final,omitempty"`
-	By    string `json:"by"` // start, model, auto
+	By    string `json:"by"` // start, model, auto, gate, rollback
+	// Step is the move that people approved, from rules 4 on.
+	Step string `json:"step,omitempty"`
+	// Since is the event that had entered the phase, where a rollback returns to it.
+	Since int64 `json:"since,omitempty"`
 }
 
 // StepStartedData is the data of EventStepStarted.
@@ -115,6 +119,7 @@ type StepStartedData struct {
 	Undoes       string `json:"undoes,omitempty"`    // the step that this one undoes
 	Replaces     string `json:"replaces,omitempty"`  // the step in whose place it stands
 	EditedBy     string `json:"edited_by,omitempty"` // subject
+	marks
 }
 
 // StepDoneData is the data of EventStepDone.
@@ -126,6 +131,7 @@ type StepDoneData struct {
 	// Uncommitted: a commit_refused follows.
 	Uncommitted bool   `json:"uncommitted,omitempty"`
 	Reason      string `json:"reason,omitempty"`
+	marks
 }
 
 // CommitRefusedData is the data of EventCommitRefused.

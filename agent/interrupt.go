@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -109,6 +110,9 @@ type InterruptedData struct {
 type InterruptSettledData struct {
 	Account string   `json:"account"`
 	Steps   []string `json:"steps,omitempty"` // that it tells of
+	// RolledBack: fields and phase are what they were before the turn, and what the
+	// user is said to have confirmed in it is not confirmed.
+	RolledBack bool `json:"rolled_back,omitempty"`
 }
 
 // Standing is a step that was to be undone, and why it cannot be.
@@ -157,6 +161,12 @@ func applyInterruptSettled(r *Run, e Event, d InterruptSettledData) {
 	r.Opening = slices.DeleteFunc(r.Opening, func(it Item) bool { return it.Undo != "" && slices.Contains(d.Steps, it.Undo) })
 	r.Opening = append(r.Opening, Item{Kind: ItemOutcome, Seq: e.Seq, Text: d.Account})
 	r.Due = true
+	if d.RolledBack {
+		maps.DeleteFunc(r.Confirmed, func(_ string, c Confirmation) bool { return c.Turn == r.Cut.Turn })
+	}
+	if r.Cut.Undo != "" {
+		r.Before = nil
+	}
 	r.Cut = nil
 	for i := range r.Steps {
 		r.Steps[i].Cut = false
@@ -185,11 +195,11 @@ func (r *Run) asked(step string) bool {
 
 // account is what the model is told of a turn that was cut short, and the steps
 // that it tells of.
-func (r *Run) account() (text string, steps []string) {
+func (r *Run) account() (head, text string, steps []string) {
 	c := r.Cut
-	text = fmt.Sprintf("Turn %d was cut short by a message of %s", c.Turn, c.By.Subject)
+	head = fmt.Sprintf("Turn %d was cut short by a message of %s", c.Turn, c.By.Subject)
 	if c.Undo != "" {
-		text += ", and what it did was to be undone"
+		head += ", and what it did was to be undone"
 	}
 	var lines []string
 	for i := range r.Steps {
@@ -201,16 +211,13 @@ func (r *Run) account() (text string, steps []string) {
 		lines = append(lines, fmt.Sprintf("step %s, %s: %s", s.ID, s.Tool, r.fate(s)))
 	}
 	if len(lines) == 0 {
-		return text + ". It had made no call.", nil
+		return head + ".", "It had made no call.", nil
 	}
-	text += ". " + strings.ToUpper(lines[0][:1]) + lines[0][1:]
+	text = strings.ToUpper(lines[0][:1]) + lines[0][1:]
 	for _, l := range lines[1:] {
 		text += "; " + l
 	}
-	if text += "."; c.Undo != "" {
-		text += " Fields and the phase are as they are shown: only what an undo changes was changed back."
-	}
-	return clip(text, accountLimit), steps
+	return head + ".", text + ".", steps
 }
 
 // accountLimit bounds the account of a turn that was cut short, in bytes.

@@ -61,6 +61,7 @@ func (s *story) asShown(g agent.Gate) bool {
 // event judges one event by those before it.
 func (w *watcher) event(e agent.Event) {
 	w.cut(e)
+	w.rollback(e)
 	switch e.Type {
 	case agent.EventMessage:
 		w.messages = append(w.messages, data[agent.MessageData](e).Text)

@@ -17,7 +17,10 @@ import (
 //     shown, so that a journal tells what one was shown ([ViewAt]); a verdict that
 //     decided nothing keeps the code of the reason; only what the run's own user writes
 //     are the user's words, which set fields and confirm.
-const Rules = 3
+//   - 4: a message that rolls a turn back also sets back the fields and the phase that
+//     the turn has changed, where nothing of what it did stands; events say where in
+//     them the values of sensitive fields stand, so that people are not shown them.
+const Rules = 4
 
 // Machine drives one run: input in, events and commands out. It is pure and
 // not safe for concurrent use. Its decisions run the definition's code; a
@@ -41,6 +44,7 @@ type Machine struct {
 	trace    string
 	commands []Command
 	visible  bool
+	upcoming JSON // the state that is about to be set: sensitive values in it are masked already
 }
 
 // NewMachine makes a machine for a run that has not started. The definition
@@ -137,7 +141,7 @@ func (m *Machine) decide(in Input) Receipt {
 // emit makes an event, applies it, and adds the commands that follow from it.
 func (m *Machine) emit(t EventType, step string, data any) Event {
 	e := Event{Seq: m.run.Seq + 1, At: m.at, Type: t, V: 1, Turn: m.run.Turn, Step: step, Tenant: m.run.Tenant,
-		TraceID: m.trace, Data: mustEncode(data)}
+		TraceID: m.trace, Data: m.mark(t, mustEncode(data))}
 	if t == EventTurnStarted {
 		e.Turn++
 	}

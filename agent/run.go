@@ -123,8 +123,9 @@ type Run struct {
 	Used      Used     `json:"used"`
 	Granted   Granted  `json:"granted,omitzero"`
 	Cancel    *Cancel  `json:"cancel,omitempty"`
-	Cut       *Cutting `json:"cut,omitempty"`  // the turn that is being cut short
-	Gone      int      `json:"gone,omitempty"` // effects that happened and whose steps the run holds no more
+	Cut       *Cutting `json:"cut,omitempty"`    // the turn that is being cut short
+	Before    *Before  `json:"before,omitempty"` // what a rollback of the latest turn goes back to
+	Gone      int      `json:"gone,omitempty"`   // effects that happened and whose steps the run holds no more
 	Trimmed   Trimmed  `json:"trimmed,omitzero"`
 	FailedEnd []string `json:"failed_end,omitempty"` // final Enter steps that did not happen
 }
@@ -248,6 +249,7 @@ type Proposal struct {
 	Opaque       JSON           `json:"opaque,omitempty"`    // the provider's own items, bound to Model
 	ActiveMS     int64          `json:"active_ms,omitempty"` // of the attempt that answered
 	Excess       int            `json:"excess,omitempty"`    // calls that it made, where they were too many to be kept
+	Masks        []Mask         `json:"masks,omitempty"`     // places in it that people are not shown
 }
 
 // ProposedCall is one call of a proposal and its one answer.
@@ -321,6 +323,8 @@ type Step struct {
 	Replaces string `json:"replaces,omitempty"`
 	EditedBy string `json:"edited_by,omitempty"` // subject of who wrote its arguments
 	Cut      bool   `json:"cut,omitempty"`       // it was told to stop, and is undone if it has happened
+	// Masks are the places in its arguments, result and reason that people are not shown.
+	Masks []Mask `json:"masks,omitempty"`
 }
 
 // StepSource says who made the call.

@@ -68,6 +68,12 @@ func (r *Run) size() int {
 	for _, t := range r.Turns {
 		n += t.bytes()
 	}
+	if r.Before != nil {
+		for _, f := range sortedKeys(r.Before.Fields) {
+			n += len(r.Before.Fields[f].Value) + 240
+		}
+		n += 100
+	}
 	for _, it := range r.Opening {
 		n += len(it.Text) + 100
 	}

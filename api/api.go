@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"golang.org/x/time/rate"
 
 	"interlock/agent"
 	"interlock/api/access"
+	"interlock/api/sse"
 	"interlock/signals"
 	"interlock/starter"
 	"interlock/store"
@@ -52,6 +52,7 @@ type Reads interface {
 	store.Reader
 	store.Feed
 	store.Assignments
+	store.Overview
 	Hear(ctx context.Context, scope store.Scope) <-chan store.Delta
 	Effect(ctx context.Context, tenant, key string) (store.Effect, error)
 	Effects(ctx context.Context, tenant string, f store.EffectFilter) ([]store.Effect, error)
@@ -118,8 +119,8 @@ type Server struct {
 	audit   *access.Audit
 	limits  Limits
 	checks  map[string]func(context.Context) error
-	rates   *rates
-	streams *streams
+	rates   *access.Rates
+	streams *sse.Streams
 	metrics *metrics
 	api     huma.API
 	mux     *http.ServeMux
@@ -139,7 +140,7 @@ func New(c Config) (*Server, error) {
 	}
 	limits := c.Limits.withDefaults()
 	s := &Server{runs: c.Runs, reads: c.Reads, auth: c.Auth, log: c.Log, audit: access.NewAudit(c.Log), limits: limits, checks: c.Checks,
-		rates: newRates(rate.Limit(limits.Rate), limits.Burst), streams: newStreams(limits.Streams, limits.StreamsEach), metrics: newMetrics(), mux: http.NewServeMux(), now: time.Now}
+		rates: access.NewRates(limits.Rate, limits.Burst), streams: sse.New(limits.Streams, limits.StreamsEach), metrics: newMetrics(), mux: http.NewServeMux(), now: time.Now}
 	if err := s.register(); err != nil {
 		return nil, err
 	}
@@ -158,6 +159,7 @@ func (s *Server) register() (err error) {
 	s.assignRoutes()
 	s.rulingRoutes()
 	s.effectRoutes()
+	s.opsRoutes()
 	s.streamRoutes()
 	s.spec, err = finish(s.api.OpenAPI(), s.routes)
 	return err

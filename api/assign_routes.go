@@ -3,11 +3,10 @@ package api
 import (
 	"context"
 	"net/http"
-	"slices"
 	"time"
 
-	"interlock/agent"
 	"interlock/api/access"
+	"interlock/api/desk"
 	"interlock/store"
 )
 
@@ -86,39 +85,13 @@ func (s *Server) assignRoutes() {
 	handle(s, Route{Method: http.MethodPost, Path: "/v1/absences/{subject}/end", ID: "end-absence", Tag: "gates", Summary: "End an absence", Act: access.Absences, Acts: true}, s.endAbsence)
 }
 
-// desk knows who looks at which gate at a time.
-type desk struct {
-	at       time.Time
-	assigned []store.Assignment
-	absences []store.Absence
+func (s *Server) desk(ctx context.Context, tenant string) (desk.Desk, error) {
+	return desk.Open(ctx, s.reads, tenant, s.now())
 }
 
-func (s *Server) desk(ctx context.Context, tenant string) (d desk, err error) {
-	d.at = s.now().UTC().Truncate(time.Microsecond)
-	if d.assigned, err = s.reads.Assigned(ctx, tenant, d.at); err != nil {
-		return d, err
-	}
-	d.absences, err = s.reads.Absent(ctx, tenant, d.at)
-	return d, err
-}
-
-// of is who looks at a gate; nil where nobody does.
-func (d desk) of(run store.Chain, gate string) *Assigned {
-	i := slices.IndexFunc(d.assigned, func(a store.Assignment) bool {
-		return a.Address == run.Address && a.FirstRunID == run.FirstRunID && a.Gate == gate
-	})
-	if i < 0 {
-		return nil
-	}
-	return d.shown(d.assigned[i])
-}
-
-func (d desk) shown(a store.Assignment) *Assigned {
-	out := &Assigned{To: store.Covering(d.absences, a.Subject, d.at), By: a.By, At: a.At, Until: a.Until}
-	if out.To != a.Subject {
-		out.For = a.Subject
-	}
-	return out
+// assignedOf is who looks at a gate; nil where nobody does.
+func assignedOf(d desk.Desk, run store.Chain, gate string) *Assigned {
+	return (*Assigned)(d.Of(run, gate))
 }
 
 func (s *Server) assign(ctx context.Context, c *call, in *assignInput) (*body[AssignedGate], error) {
@@ -126,40 +99,13 @@ func (s *Server) assign(ctx context.Context, c *call, in *assignInput) (*body[As
 	if err != nil {
 		return nil, err
 	}
-	if row.Gate.Status != agent.GateOpen {
-		p := problem(agent.CodeGateClosed, "The gate is "+string(row.Gate.Status)+": there is nothing to look at any more.")
-		return nil, p
-	}
 	d, err := s.desk(ctx, c.caller.Tenant)
 	if err != nil {
 		return nil, err
 	}
 	b := given(in.Body)
-	to, minutes := b.To, b.Minutes
-	if to == "" {
-		to = c.caller.Subject
-	}
-	if minutes == 0 {
-		minutes = 15
-	}
-	a := store.Assignment{Chain: store.Chain{Tenant: c.caller.Tenant, Address: address, FirstRunID: row.FirstRunID}, Gate: row.Gate.ID,
-		Subject: to, By: c.caller.Subject, At: d.at, Until: d.at.Add(time.Duration(minutes) * time.Minute)}
-	stands, err := s.reads.Assign(ctx, a, s.giver(d, c, a))
-	if agent.ErrorCode(err) == agent.CodeConflict {
-		return nil, problem(agent.CodeConflict, stands.Subject+" looks at it until "+stands.Until.Format(time.RFC3339)+": they can hand it over, and so can an operator.")
-	}
-	return &body[AssignedGate]{AssignedGate{address, row.Gate.ID, d.shown(stands)}}, err
-}
-
-// giver is from whom a caller may take a gate away: from themself, from whom they
-// stand in for, and an operator from anybody.
-func (s *Server) giver(d desk, c *call, a store.Assignment) string {
-	for _, now := range d.assigned {
-		if now.Chain == a.Chain && now.Gate == a.Gate && (c.caller.Is(access.Operator) || store.Covering(d.absences, now.Subject, d.at) == c.caller.Subject) {
-			return now.Subject
-		}
-	}
-	return c.caller.Subject
+	look, err := d.Assign(ctx, s.reads, c.caller, store.Chain{Tenant: c.caller.Tenant, Address: address, FirstRunID: row.FirstRunID}, row.Gate, b.To, time.Duration(b.Minutes)*time.Minute)
+	return &body[AssignedGate]{AssignedGate{address, row.Gate.ID, (*Assigned)(&look)}}, err
 }
 
 func (s *Server) unassign(ctx context.Context, c *call, in *unassignInput) (*body[AssignedGate], error) {
@@ -172,14 +118,13 @@ func (s *Server) unassign(ctx context.Context, c *call, in *unassignInput) (*bod
 		return nil, err
 	}
 	chain := store.Chain{Tenant: c.caller.Tenant, Address: address, FirstRunID: row.FirstRunID}
-	from := s.giver(d, c, store.Assignment{Chain: chain, Gate: row.Gate.ID})
-	if err := s.reads.Unassign(ctx, chain, row.Gate.ID, from); err != nil && agent.ErrorCode(err) != agent.CodeNotFound {
+	if err := d.Unassign(ctx, s.reads, c.caller, chain, row.Gate.ID); err != nil {
 		return nil, err
 	}
 	if d, err = s.desk(ctx, c.caller.Tenant); err != nil {
 		return nil, err
 	}
-	return &body[AssignedGate]{AssignedGate{address, row.Gate.ID, d.of(chain, row.Gate.ID)}}, nil
+	return &body[AssignedGate]{AssignedGate{address, row.Gate.ID, assignedOf(d, chain, row.Gate.ID)}}, nil
 }
 
 func (s *Server) listAbsences(ctx context.Context, c *call, _ *struct{}) (*body[AbsenceList], error) {
@@ -191,40 +136,21 @@ func (s *Server) listAbsences(ctx context.Context, c *call, _ *struct{}) (*body[
 	return &body[AbsenceList]{out}, err
 }
 
-// absent checks whose absence a caller may speak of.
-func (c *call) absent(subject string) (string, error) {
-	if subject == "" {
-		subject = c.caller.Subject
-	}
-	if c.target = subject; subject != c.caller.Subject && !c.caller.Is(access.Operator) {
-		return "", agent.Errorf(agent.CodeDenied, "only an operator says of others that they are away")
-	}
-	return subject, nil
-}
-
 func (s *Server) setAbsence(ctx context.Context, c *call, in *absenceInput) (*body[Absence], error) {
-	subject, err := c.absent(in.Body.Subject)
-	if err != nil {
+	subject, err := desk.Whose(c.caller, in.Body.Subject)
+	if c.target = subject; err != nil {
 		return nil, err
 	}
-	from := s.now()
-	if in.Body.From != nil {
-		from = *in.Body.From
-	}
-	a := store.Absence{Tenant: c.caller.Tenant, Subject: subject, Cover: in.Body.Cover, From: from.UTC().Truncate(time.Microsecond),
-		Until: in.Body.Until.UTC().Truncate(time.Microsecond), By: c.caller.Subject}
-	if err := s.reads.SetAbsence(ctx, a); err != nil {
-		return nil, err
-	}
-	return &body[Absence]{Absence{a.Subject, a.Cover, a.From, a.Until, a.By}}, nil
+	a, err := desk.SetAbsence(ctx, s.reads, c.caller, subject, in.Body.Cover, given(in.Body.From), in.Body.Until, s.now())
+	return &body[Absence]{Absence{a.Subject, a.Cover, a.From, a.Until, a.By}}, err
 }
 
 func (s *Server) endAbsence(ctx context.Context, c *call, in *absenceEndInput) (*body[AbsenceList], error) {
-	subject, err := c.absent(in.Subject)
-	if err != nil {
+	subject, err := desk.Whose(c.caller, in.Subject)
+	if c.target = subject; err != nil {
 		return nil, err
 	}
-	if err := s.reads.EndAbsence(ctx, c.caller.Tenant, subject); err != nil && agent.ErrorCode(err) != agent.CodeNotFound {
+	if err := desk.EndAbsence(ctx, s.reads, c.caller, subject); err != nil {
 		return nil, err
 	}
 	return s.listAbsences(ctx, c, nil)

@@ -78,15 +78,11 @@ func (s *Server) Conforms(method, path string, status int, body []byte) []error 
 
 // StreamTimes shortens what a stream waits for.
 func (s *Server) StreamTimes(ping, frame time.Duration) {
-	s.streams.ping, s.streams.frame = ping, frame
+	s.streams.Ping, s.streams.Within = ping, frame
 }
 
 // OpenStreams is how many streams are open.
-func (s *Server) OpenStreams() int {
-	s.streams.mu.Lock()
-	defer s.streams.mu.Unlock()
-	return s.streams.open
-}
+func (s *Server) OpenStreams() int { return s.streams.Open() }
 
 // ServeBriefly serves with short bounds of what a connection may take.
 func ServeBriefly(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {

@@ -7,6 +7,7 @@ import (
 
 	"interlock/agent"
 	"interlock/api/access"
+	"interlock/api/desk"
 	"interlock/api/visible"
 	"interlock/signals"
 	"interlock/store"
@@ -24,9 +25,9 @@ type GateLine struct {
 	Misleading []string `json:"misleading,omitempty" doc:"what its texts hold that does not show as what it is: show those characters escaped, and say so"`
 }
 
-func gateLineOf(r store.GateRow, d desk) GateLine {
+func gateLineOf(r store.GateRow, d desk.Desk) GateLine {
 	tenant, _, key, _ := signals.SplitAddress(r.Address)
-	assigned := d.of(store.Chain{Tenant: tenant, Address: r.Address, FirstRunID: r.FirstRunID}, r.Gate.ID)
+	assigned := assignedOf(d, store.Chain{Tenant: tenant, Address: r.Address, FirstRunID: r.FirstRunID}, r.Gate.ID)
 	return GateLine{r.Address, r.FirstRunID, r.Agent, key, r.Gate, assigned, visible.Gate(r.Gate)}
 }
 

@@ -75,7 +75,7 @@ func (s *Server) admit(r *http.Request, c *call, route Route) error {
 		return err
 	}
 	c.target = targetOf(c.caller.Tenant, r)
-	if wait := s.rates.wait(c.caller.Tenant+"\x00"+c.caller.Subject, s.now()); wait > 0 {
+	if wait := s.rates.Wait(c.caller.Tenant+"\x00"+c.caller.Subject, s.now()); wait > 0 {
 		p := problem(codeRateLimited, "Wait, and send it again: Retry-After says how many seconds.")
 		p.wait = wait
 		return p

@@ -22,7 +22,7 @@ const (
 	codeTooLarge    agent.Code = "too_large"
 	codeMedia       agent.Code = "unsupported_media_type"
 	codeMethod      agent.Code = "method_not_allowed"
-	codeRateLimited agent.Code = "rate_limited"
+	codeRateLimited            = access.CodeRateLimited
 	codeUnknown     agent.Code = "unknown_agent"
 )
 

@@ -51,6 +51,8 @@ var rows = map[string]row{
 	"lift-ruling":    {`{"reason":"x"}`, []string{"ann", "nurse", "op"}, true},
 	"confirm-ruling": {"", []string{"ann", "nurse", "op"}, true},
 	"list-effects":   {"", []string{"op", "evil"}, false},
+	"count-runs":     {"", []string{"op", "evil"}, false},
+	"sum-spent":      {"", []string{"op", "evil"}, false},
 	"assign-gate":    {"", []string{"ann", "op"}, true},
 	"unassign-gate":  {"", []string{"ann", "op"}, true},
 	"list-absences":  {"", []string{"ann", "nurse", "op", "evil"}, false},

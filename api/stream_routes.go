@@ -13,6 +13,7 @@ import (
 
 	"interlock/agent"
 	"interlock/api/access"
+	"interlock/api/sse"
 	"interlock/signals"
 	"interlock/store"
 )
@@ -75,17 +76,17 @@ func (s *Server) streamEvents(ctx context.Context, c *call, in *streamInput) (*h
 		}
 	}
 	var answered atomic.Int64 // the turn
-	from := func(ctx context.Context) source {
+	from := func(ctx context.Context) sse.Source {
 		return s.eventsOf(ctx, chainOf(c.caller.Tenant, address), after, &answered)
 	}
-	return s.stream(ctx, c, from, func(ctx context.Context) <-chan frame {
+	return s.stream(ctx, c, from, func(ctx context.Context) <-chan sse.Frame {
 		return s.deltasOf(ctx, c.caller.Tenant, address, &answered)
 	})
 }
 
 // eventsOf is a run's journal, masked, and its end.
-func (s *Server) eventsOf(ctx context.Context, run store.Chain, after int64, answered *atomic.Int64) source {
-	return func(yield func(frame, error) bool) {
+func (s *Server) eventsOf(ctx context.Context, run store.Chain, after int64, answered *atomic.Int64) sse.Source {
+	return func(yield func(sse.Frame, error) bool) {
 		var sensitive []string
 		known := false
 		for e, err := range s.runs.Watch(ctx, run.Address, after) {
@@ -95,18 +96,18 @@ func (s *Server) eventsOf(ctx context.Context, run store.Chain, after int64, ans
 			}
 			if err != nil {
 				if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
-					yield(frame{}, err)
+					yield(sse.Frame{}, err)
 				}
 				return
 			}
 			if e.Type == agent.EventProposal || e.Type == agent.EventTurnCut {
 				answered.Store(int64(e.Turn))
 			}
-			if !yield(frame{id: strconv.FormatInt(e.Seq, 10), data: e.Masked(sensitive)}, nil) {
+			if !yield(sse.Frame{ID: strconv.FormatInt(e.Seq, 10), Data: e.Masked(sensitive)}, nil) {
 				return
 			}
 		}
-		yield(frame{event: "end", data: struct{}{}}, nil)
+		yield(sse.Frame{Event: "end", Data: struct{}{}}, nil)
 	}
 }
 
@@ -128,9 +129,9 @@ func (s *Server) sensitive(ctx context.Context, run store.Chain, e agent.Event) 
 
 // deltasOf are the pieces of a run's answers, but for those of an answer that has
 // been shown whole.
-func (s *Server) deltasOf(ctx context.Context, tenant, address string, answered *atomic.Int64) <-chan frame {
+func (s *Server) deltasOf(ctx context.Context, tenant, address string, answered *atomic.Int64) <-chan sse.Frame {
 	heard := s.reads.Hear(ctx, store.Scope{Tenant: tenant, Address: address})
-	out := make(chan frame)
+	out := make(chan sse.Frame)
 	go func() {
 		for {
 			select {
@@ -139,7 +140,7 @@ func (s *Server) deltasOf(ctx context.Context, tenant, address string, answered 
 			case d := <-heard:
 				stale := func() bool { return int64(d.Turn) <= answered.Load() }
 				select {
-				case out <- frame{event: "delta", data: LiveDelta{d.Turn, d.Attempt, d.N, d.Text}, stale: stale}:
+				case out <- sse.Frame{Event: "delta", Data: LiveDelta{d.Turn, d.Attempt, d.N, d.Text}, Stale: stale}:
 				case <-ctx.Done():
 					return
 				}
@@ -162,15 +163,15 @@ func (s *Server) streamGates(ctx context.Context, c *call, in *gateStreamInput) 
 	if err != nil {
 		return nil, err
 	}
-	from := func(ctx context.Context) source { return s.gatesOf(ctx, c.caller.Tenant, *in, place) }
-	return s.stream(ctx, c, from, func(context.Context) <-chan frame { return nil })
+	from := func(ctx context.Context) sse.Source { return s.gatesOf(ctx, c.caller.Tenant, *in, place) }
+	return s.stream(ctx, c, from, func(context.Context) <-chan sse.Frame { return nil })
 }
 
 // gatesOf are the changes of a tenant's gates behind a place.
-func (s *Server) gatesOf(ctx context.Context, tenant string, in gateStreamInput, place string) source {
-	return func(yield func(frame, error) bool) {
+func (s *Server) gatesOf(ctx context.Context, tenant string, in gateStreamInput, place string) sse.Source {
+	return func(yield func(sse.Frame, error) bool) {
 		wake := s.reads.Follow(ctx, store.Scope{Tenant: tenant})
-		if !yield(frame{id: place, event: "ready", data: struct{}{}}, nil) {
+		if !yield(sse.Frame{ID: place, Event: "ready", Data: struct{}{}}, nil) {
 			return
 		}
 		for {
@@ -180,13 +181,13 @@ func (s *Server) gatesOf(ctx context.Context, tenant string, in gateStreamInput,
 				if change, err = s.gateChange(ctx, a, in); err != nil {
 					break
 				}
-				if change != nil && !yield(frame{id: a.Place, data: change}, nil) {
+				if change != nil && !yield(sse.Frame{ID: a.Place, Data: change}, nil) {
 					return
 				}
 			}
 			if err != nil {
 				if ctx.Err() == nil {
-					yield(frame{}, err)
+					yield(sse.Frame{}, err)
 				}
 				return
 			}

@@ -3,8 +3,9 @@ package notice
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"syscall"
+
+	"code.dny.dev/ssrf"
 )
 
 // guard refuses to connect to an address that is not public. It is asked after the
@@ -21,37 +22,17 @@ func guard(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// reserved4 and reserved6 are the networks that are no part of the public
-// internet, by IANA's registries of special-purpose addresses, and what clouds
-// keep their machines' secrets at.
-var (
-	reserved4 = prefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
-		"192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",
-		"168.63.129.16/32") // the last is Azure's own service
-	global6   = netip.MustParsePrefix("2000::/3")                                // unique local, link-local, multicast and 64:ff9b:1::/48 are outside
-	reserved6 = prefixes("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20") // Teredo and 6to4 carry an IPv4 address
-	nat64     = netip.MustParsePrefix("64:ff9b::/96")                            // carries one too, which is judged
-)
+// special are the networks that are no part of the public internet, by IANA's
+// registries, and Azure's own service, which has every machine's secrets.
+var special = ssrf.New(ssrf.WithAnyPort(), ssrf.WithAnyNetwork(), ssrf.WithDeniedV4Prefixes(netip.MustParsePrefix("168.63.129.16/32")))
 
-func prefixes(texts ...string) (out []netip.Prefix) {
-	for _, t := range texts {
-		out = append(out, netip.MustParsePrefix(t))
-	}
-	return out
-}
-
+// public judges an address; of one that carries an IPv4 address through a NAT64,
+// that one.
 func public(ip netip.Addr) bool {
 	ip = ip.WithZone("").Unmap()
-	if nat64.Contains(ip) {
+	if ssrf.IPv6NAT64Prefix.Contains(ip) {
 		b := ip.As16()
 		ip = netip.AddrFrom4([4]byte(b[12:]))
 	}
-	reserved := reserved4
-	if !ip.Is4() {
-		if !global6.Contains(ip) {
-			return false
-		}
-		reserved = reserved6
-	}
-	return !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(ip) })
+	return special.SafeAddr(ip) == nil
 }

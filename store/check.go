@@ -133,7 +133,7 @@ func (f RunFilter) Check() error {
 
 // Check refuses a filter that no database can compare with.
 func (f GateFilter) Check() error {
-	return CheckText("address", f.Address, "agent", f.Agent, "role", f.Role, "status", string(f.Status))
+	return CheckText("address", f.Address, "agent", f.Agent, "role", f.Role, "kind", string(f.Kind), "status", string(f.Status))
 }
 
 // CheckText refuses text that not every database holds: U+0000 and invalid

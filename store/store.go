@@ -27,6 +27,7 @@ type Store interface {
 	Assignments
 	Notices
 	Deployments
+	Overview
 	Close() error
 }
 
@@ -212,6 +213,7 @@ type GateFilter struct {
 	Address string // all chains of one address
 	Agent   string
 	Role    string
+	Kind    agent.StepKind
 	Status  agent.GateStatus
 	Before  time.Time // opened before it
 	After   string

@@ -5,7 +5,13 @@ import (
 	"net/netip"
 	"slices"
 	"syscall"
+
+	"code.dny.dev/ssrf"
 )
+
+// public refuses the networks that are no part of the public internet, by IANA's
+// registries, and Azure's own service, which has every machine's secrets.
+var public = ssrf.New(ssrf.WithAnyPort(), ssrf.WithAnyNetwork(), ssrf.WithDeniedV4Prefixes(netip.MustParsePrefix("168.63.129.16/32")))
 
 // guard refuses to connect to an address that is not public and not allowed. It
 // is asked after the name was resolved, with the very address that would be
@@ -17,42 +23,19 @@ func guard(allowed []netip.Prefix) func(network, address string, c syscall.RawCo
 			return fmt.Errorf("address %s cannot be judged", address)
 		}
 		ip := to.Addr().WithZone("").Unmap()
-		if public(ip) || slices.ContainsFunc(allowed, func(p netip.Prefix) bool { return p.Contains(ip) }) {
+		if slices.ContainsFunc(allowed, func(p netip.Prefix) bool { return p.Contains(ip) }) || public.SafeAddr(carried(ip)) == nil {
 			return nil
 		}
 		return fmt.Errorf("address %s is not public and not in AllowPrivate", ip)
 	}
 }
 
-// reserved4 and reserved6 are the networks that are no part of the public
-// internet, by IANA's registries of special-purpose addresses.
-var (
-	reserved4 = prefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
-		"192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",
-		"168.63.129.16/32") // the last is Azure's own service, with every machine's secrets
-	global6   = netip.MustParsePrefix("2000::/3")
-	reserved6 = prefixes("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
-	nat64     = netip.MustParsePrefix("64:ff9b::/96") // carries an IPv4 address
-)
-
-func prefixes(texts ...string) (out []netip.Prefix) {
-	for _, t := range texts {
-		out = append(out, netip.MustParsePrefix(t))
+// carried is the IPv4 address that an IPv6 address of a NAT64 carries; any other is
+// itself.
+func carried(ip netip.Addr) netip.Addr {
+	if !ssrf.IPv6NAT64Prefix.Contains(ip) {
+		return ip
 	}
-	return out
-}
-
-func public(ip netip.Addr) bool {
-	if nat64.Contains(ip) {
-		b := ip.As16()
-		ip = netip.AddrFrom4([4]byte(b[12:]))
-	}
-	reserved := reserved4
-	if !ip.Is4() {
-		if !global6.Contains(ip) {
-			return false
-		}
-		reserved = reserved6
-	}
-	return !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(ip) })
+	b := ip.As16()
+	return netip.AddrFrom4([4]byte(b[12:]))
 }

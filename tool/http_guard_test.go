@@ -19,7 +19,7 @@ func TestGuard(t *testing.T) {
 	for _, address := range []string{"1.1.1.1", "172.32.0.1", "9.255.255.255", "168.63.129.17", "::ffff:8.8.8.8", "2606:4700::1111", "2a00::1", "64:ff9b::808:808"} {
 		require.NoError(t, guard(nil)("tcp", netip.AddrPortFrom(netip.MustParseAddr(address), 443).String(), nil), address)
 	}
-	allowed := guard(prefixes("10.1.0.0/16", "::1/128"))
+	allowed := guard([]netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("::1/128")})
 	for address, ok := range map[string]bool{"10.1.2.3:80": true, "[::ffff:10.1.2.3]:80": true, "10.2.0.1:80": false, "[::1]:80": true,
 		"127.0.0.1:80": false, "1.1.1.1:80": true, "nonsense": false} {
 		require.Equal(t, ok, allowed("tcp", address, nil) == nil, address)

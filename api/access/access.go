@@ -33,6 +33,9 @@ var Roles = []Role{Starter, User, Reviewer, Operator}
 // recognised: which part of a credential was wrong is not told.
 const CodeUnauthenticated agent.Code = "unauthenticated"
 
+// CodeRateLimited is of a request that comes too soon after others of its subject.
+const CodeRateLimited agent.Code = "rate_limited"
+
 // ErrUnauthenticated is what a missing, wrong, expired or revoked credential
 // answers: the same for all of them.
 var ErrUnauthenticated = agent.Errorf(CodeUnauthenticated, "a valid access token is needed: Authorization: Bearer <token>")

@@ -131,6 +131,12 @@ type AssignedGate struct {
 	Gate     string    `json:"gate"`
 }
 
+// Before defines model for Before.
+type Before struct {
+	Fields map[string]Was `json:"fields,omitempty,omitzero"`
+	Phase  *PhaseWas      `json:"phase,omitempty"`
+}
+
 // Bill defines model for Bill.
 type Bill struct {
 	Calls int64 `json:"calls"`
@@ -434,6 +440,13 @@ type Limits struct {
 	Window       int64  `json:"window"`
 }
 
+// Mask defines model for Mask.
+type Mask struct {
+	At   string `json:"at"`
+	From int64  `json:"from,omitempty,omitzero"`
+	To   int64  `json:"to,omitempty,omitzero"`
+}
+
 // MessageBody defines model for MessageBody.
 type MessageBody struct {
 	AsUser string `json:"as_user,omitempty,omitzero"`
@@ -475,6 +488,13 @@ type PendingVerdict struct {
 	Until    time.Time `json:"until"`
 	Verdict  string    `json:"verdict"`
 	Verified bool      `json:"verified"`
+}
+
+// PhaseWas defines model for PhaseWas.
+type PhaseWas struct {
+	Final bool   `json:"final,omitempty,omitzero"`
+	Name  string `json:"name"`
+	Seq   int64  `json:"seq"`
 }
 
 // Place defines model for Place.
@@ -525,6 +545,7 @@ type Proposal struct {
 	Excess       int64          `json:"excess,omitempty,omitzero"`
 	Finish       string         `json:"finish"`
 	Instructions string         `json:"instructions,omitempty,omitzero"`
+	Masks        []Mask         `json:"masks,omitempty,omitzero"`
 	Model        string         `json:"model,omitempty,omitzero"`
 
 	// Opaque any JSON value; numbers keep every digit
@@ -650,6 +671,7 @@ type Run struct {
 	Agent       string                  `json:"agent"`
 	At          time.Time               `json:"at"`
 	Autos       int64                   `json:"autos,omitempty,omitzero"`
+	Before      *Before                 `json:"before,omitempty"`
 	Calling     bool                    `json:"calling,omitempty,omitzero"`
 	Cancel      *Cancel                 `json:"cancel,omitempty"`
 	Confirmed   map[string]Confirmation `json:"confirmed,omitempty,omitzero"`
@@ -705,6 +727,21 @@ type Run struct {
 	User    string          `json:"user"`
 	V       int64           `json:"v"`
 	Version int64           `json:"version"`
+}
+
+// RunCount defines model for RunCount.
+type RunCount struct {
+	Agent string `json:"agent"`
+
+	// Reason what their reason begins with, up to its first colon: gate, user, model
+	Reason string `json:"reason,omitempty,omitzero"`
+	Runs   int64  `json:"runs"`
+	Status string `json:"status"`
+}
+
+// RunCounts defines model for RunCounts.
+type RunCounts struct {
+	Counts []RunCount `json:"counts"`
 }
 
 // RunLine defines model for RunLine.
@@ -768,6 +805,7 @@ type ShownRun struct {
 	Agent       string                  `json:"agent"`
 	At          time.Time               `json:"at"`
 	Autos       int64                   `json:"autos,omitempty,omitzero"`
+	Before      *Before                 `json:"before,omitempty"`
 	Bill        *Bill                   `json:"bill,omitempty"`
 	Calling     bool                    `json:"calling,omitempty,omitzero"`
 	Cancel      *Cancel                 `json:"cancel,omitempty"`
@@ -852,6 +890,28 @@ type ShownWhy struct {
 	Waits     []Waiting `json:"waits,omitempty,omitzero"`
 }
 
+// Spent defines model for Spent.
+type Spent struct {
+	Agent string `json:"agent"`
+
+	// At when the step began
+	At time.Time `json:"at"`
+
+	// Calls all that were billed
+	Calls int64  `json:"calls"`
+	Model string `json:"model"`
+	Usage Usage  `json:"usage"`
+}
+
+// SpentList defines model for SpentList.
+type SpentList struct {
+	From time.Time `json:"from"`
+
+	// Spent what there was no call of is not in it
+	Spent []Spent   `json:"spent"`
+	To    time.Time `json:"to"`
+}
+
 // StartBody defines model for StartBody.
 type StartBody struct {
 	Agent string `json:"agent"`
@@ -894,6 +954,7 @@ type Step struct {
 	ID           string          `json:"id"`
 	Key          string          `json:"key,omitempty,omitzero"`
 	Kind         string          `json:"kind"`
+	Masks        []Mask          `json:"masks,omitempty,omitzero"`
 	Ordinal      int64           `json:"ordinal,omitempty,omitzero"`
 	Reason       string          `json:"reason,omitempty,omitzero"`
 	Replaces     string          `json:"replaces,omitempty,omitzero"`
@@ -1130,6 +1191,14 @@ type Waiting struct {
 	Who   []string  `json:"who,omitempty,omitzero"`
 }
 
+// Was defines model for Was.
+type Was struct {
+	Provenance *Provenance `json:"provenance,omitempty"`
+
+	// Value any JSON value; numbers keep every digit
+	Value json.RawMessage `json:"value,omitempty,omitzero"`
+}
+
 // ListEffectsParams defines parameters for ListEffects.
 type ListEffectsParams struct {
 	// PageSize how many at most
@@ -1161,6 +1230,21 @@ type ListGatesParams struct {
 
 	// OlderThan only gates that were opened so long ago, such as 4h
 	OlderThan string `form:"older_than,omitempty" json:"older_than,omitempty,omitzero"`
+}
+
+// CountRunsParams defines parameters for CountRuns.
+type CountRunsParams struct {
+	// EndedHours ended runs of so many hours are counted, too
+	EndedHours int64 `form:"ended_hours,omitempty" json:"ended_hours,omitempty,omitzero"`
+}
+
+// SumSpentParams defines parameters for SumSpent.
+type SumSpentParams struct {
+	// By one of hour, day
+	By string `form:"by,omitempty" json:"by,omitempty,omitzero"`
+
+	// Steps hours or days, the present one included; in UTC
+	Steps int64 `form:"steps,omitempty" json:"steps,omitempty,omitzero"`
 }
 
 // ListRunsParams defines parameters for ListRuns.
@@ -1254,6 +1338,21 @@ func (c *Client) ListGates(ctx context.Context, params ListGatesParams) (*GatePa
 		param{"agent", params.Agent, false},
 		param{"status", params.Status, false},
 		param{"older_than", params.OlderThan, false},
+	)})
+}
+
+// CountRuns asks GET /v1/ops/runs: Count the tenant's runs by agent, status and reason.
+func (c *Client) CountRuns(ctx context.Context, params CountRunsParams) (*RunCounts, error) {
+	return call[RunCounts](ctx, c, request{method: http.MethodGet, path: pathOf("/v1/ops/runs"), query: queryOf(
+		param{"ended_hours", params.EndedHours, false},
+	)})
+}
+
+// SumSpent asks GET /v1/ops/spent: Sum the tenant's model calls by time, agent and model.
+func (c *Client) SumSpent(ctx context.Context, params SumSpentParams) (*SpentList, error) {
+	return call[SpentList](ctx, c, request{method: http.MethodGet, path: pathOf("/v1/ops/spent"), query: queryOf(
+		param{"by", params.By, false},
+		param{"steps", params.Steps, false},
 	)})
 }
 

@@ -91,7 +91,8 @@ func TestSession_Unavailable(t *testing.T) {
 func pagesOf(key string) map[string]string {
 	out := map[string]string{}
 	for _, p := range []string{"GET /runs/pay/K", "GET /runs/pay/K?seq=1", "GET /runs/pay/K?turn=1", "GET /runs/pay/K/cancel", "GET /runs/pay/K/export", "GET /runs/pay/K/gates/2.1", "GET /runs/pay/K/gates/2.1/edit",
-		"POST /runs/pay/K/gates/2.1/verdict", "POST /runs/pay/K/gates/2.1/edit", "POST /runs/pay/K/message", "POST /runs/pay/K/pause", "POST /runs/pay/K/resume",
+		"POST /runs/pay/K/gates/2.1/verdict", "POST /runs/pay/K/gates/2.1/edit",
+		"POST /runs/pay/K/gates/2.1/take", "POST /runs/pay/K/gates/2.1/hand", "POST /runs/pay/K/gates/2.1/let-go", "POST /runs/pay/K/message", "POST /runs/pay/K/pause", "POST /runs/pay/K/resume",
 		"POST /runs/pay/K/cancel", "POST /runs/pay/K/rulings/2.1/lift", "POST /runs/pay/K/rulings/2.1/confirm"} {
 		method, p, _ := strings.Cut(p, " ")
 		out[strings.ReplaceAll(p, "K", key)+" "+method] = method

@@ -62,6 +62,7 @@ type found struct {
 type payOptions struct {
 	risk, title, policy string
 	quorum              int
+	takeBack            time.Duration
 	distinct            bool
 	escalate            agent.Escalate
 	roles               []string
@@ -84,7 +85,7 @@ func payAgent(o payOptions) *agent.Definition {
 		func(s *payState, _ payment, p paid) error { s.Paid = p.ID; return nil }).
 		Gate(tool.Gate[payState, payment]{
 			Policy: o.policy, Roles: o.roles, Reads: []string{"order_id", "amount", "card"}, Expires: 24 * time.Hour,
-			Quorum: o.quorum, Distinct: o.distinct, Escalate: o.escalate,
+			Quorum: o.quorum, Distinct: o.distinct, Escalate: o.escalate, TakeBack: o.takeBack,
 			Title: func(agent.Situation[payState], payment) string { return o.title },
 			Risk:  func(agent.Situation[payState], payment) string { return o.risk },
 		})

@@ -202,6 +202,9 @@ func (b *tab) everywhere(name string) {
 func serve(t *testing.T, h http.Handler) string {
 	t.Helper()
 	server := httptest.NewServer(h)
-	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		server.CloseClientConnections() // a page that follows what happens does not end by itself
+		server.Close()
+	})
 	return server.URL
 }

@@ -126,6 +126,7 @@ func (v *visit) inboxAgain(chosen []choice, problem error) error {
 const (
 	wasTaken   = "taken"
 	wasKept    = "kept"
+	wasPutOff  = "put_off"
 	wasSingle  = "single"
 	wasUnknown = "unknown"
 )
@@ -133,8 +134,8 @@ const (
 // decideChoice gives one verdict, and says in a word what became of it.
 func (v *visit) decideChoice(c choice, word agent.VerdictValue, reason string) string {
 	address := signals.Address(v.caller.Tenant, c.agent, c.key)
-	r, sent, err := v.sendChoice(c, address, word, reason)
-	if err == nil && !sent {
+	r, g, err := v.sendChoice(c, address, word, reason)
+	if err == nil && g == nil {
 		_ = v.audited(access.Verdict, address+"#"+c.gate+" "+string(word), agent.Errorf(agent.CodeInvalid, "on its own page only"))
 		return wasSingle
 	}
@@ -142,6 +143,8 @@ func (v *visit) decideChoice(c choice, word agent.VerdictValue, reason string) s
 	switch {
 	case err != nil:
 		return string(agent.ErrorCode(err))
+	case r.Status == agent.KeptBack && putsOff(*g, word):
+		return wasPutOff
 	case r.Status == agent.KeptBack:
 		return wasKept
 	case r.Status == agent.Voided:
@@ -150,21 +153,22 @@ func (v *visit) decideChoice(c choice, word agent.VerdictValue, reason string) s
 	return wasTaken
 }
 
-// sendChoice sends the verdict, unless it approves what the list did not show.
-func (v *visit) sendChoice(c choice, address string, word agent.VerdictValue, reason string) (r agent.Receipt, sent bool, err error) {
+// sendChoice sends the verdict, unless it approves what the list did not show: then
+// there is no gate with it.
+func (v *visit) sendChoice(c choice, address string, word agent.VerdictValue, reason string) (r agent.Receipt, g *agent.Gate, err error) {
 	if signals.CheckAddress(v.caller.Tenant, c.agent, c.key) != nil {
-		return r, false, access.NotFound()
+		return r, nil, access.NotFound()
 	}
 	row, err := v.Starter.Gate(v.ctx, address, c.gate)
 	if err != nil {
-		return r, false, err
+		return r, nil, err
 	}
 	on := access.On{Tenant: v.caller.Tenant, Run: address, Gate: &access.OnGate{Kind: row.Gate.Kind, Roles: row.Gate.Roles, Verdict: word}}
 	if err := access.Check(v.caller, access.Verdict, on); err != nil {
-		return r, false, err
+		return r, nil, err
 	}
 	if word == agent.Approve && single(row.Gate) != "" {
-		return r, false, nil
+		return r, nil, nil
 	}
 	sentAs := signals.Verdict{ID: c.id, Gate: c.gate, Digest: c.digest, Verdict: word, Reason: reason, Principal: v.caller.Principal()}
 	r, err = v.Starter.Decide(v.ctx, address, sentAs)
@@ -174,7 +178,7 @@ func (v *visit) sendChoice(c choice, address string, word agent.VerdictValue, re
 			r = agent.Receipt{Status: agent.Voided, Code: first.Code, Reason: first.Reason}
 		}
 	}
-	return r, true, err
+	return r, &row.Gate, err
 }
 
 // decidedView is what became of several verdicts.
@@ -227,7 +231,7 @@ func showDecided(v *visit) error {
 }
 
 func (v *visit) decidedRow(agentName, key, gate, code string) decidedRow {
-	row := decidedRow{Path: gatePath(agentName, key, gate), Gate: agentName + "/" + key + " gate " + gate, Taken: code == wasTaken, Text: becameText(code)}
+	row := decidedRow{Path: gatePath(agentName, key, gate), Gate: agentName + "/" + key + " gate " + gate, Taken: code == wasTaken || code == wasPutOff, Text: becameText(code)}
 	g, err := v.gateNow(agentName, key, gate)
 	if err != nil {
 		row.Now = "How it stands cannot be shown: there is no such gate, or you may not see it"
@@ -240,6 +244,8 @@ func (v *visit) decidedRow(agentName, key, gate, code string) decidedRow {
 	switch {
 	case g.Status != agent.GateOpen:
 		row.Now = "Now " + how(g)
+	case g.Pending != nil:
+		row.Now = "Now " + waits(*g.Pending)
 	case g.Quorum > 1:
 		row.Now = "Now open, approved by " + words.Approvals(g)
 	default:
@@ -283,6 +289,8 @@ func becameText(code string) string {
 	switch agent.Code(code) {
 	case wasTaken:
 		return "Your verdict was taken."
+	case wasPutOff:
+		return "Your verdict was taken. It takes effect in a while: until then you can take it back on the gate's own page."
 	case wasKept:
 		return "Your verdict is kept: the run has something unanswered or is paused, and judges it right after."
 	case wasSingle:

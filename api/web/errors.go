@@ -37,6 +37,8 @@ func statusOf(code agent.Code) (int, string) {
 		return http.StatusNotFound, "Not found"
 	case agent.CodeDenied, access.CodeUnauthenticated:
 		return http.StatusForbidden, "Not allowed"
+	case access.CodeRateLimited:
+		return http.StatusTooManyRequests, "Too often"
 	case agent.CodeConflict:
 		return http.StatusConflict, "Nothing was done"
 	case agent.CodeGateClosed, agent.CodeStale:
@@ -61,6 +63,10 @@ func (v *visit) showError(err error) {
 	case agent.CodeInternal:
 		v.Log.ErrorContext(v.ctx, "page failed", "path", v.r.URL.Path, "request_id", v.id, "error", err)
 		view.Text = "The page could not be made. The log says why, under the id below."
+	case access.CodeRateLimited:
+		if v.r.Method == http.MethodPost {
+			view.Retry = v.again()
+		}
 	case agent.CodeUnavailable:
 		v.w.Header().Set("Retry-After", "5")
 		if v.r.Method == http.MethodPost {

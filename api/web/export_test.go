@@ -1,5 +1,7 @@
 package web
 
+import "time"
+
 // RoutesThatAct are the paths of all forms.
 func RoutesThatAct() map[string]bool {
 	out := map[string]bool{"/login": true, "/logout": true}
@@ -18,3 +20,13 @@ func cutPost(pattern string) (string, bool) {
 	}
 	return "", false
 }
+
+// StreamTimes shortens how long it takes until a stream looks whether its caller is
+// still let in.
+func (p *Pages) StreamTimes(ping time.Duration) { p.streams.Ping = ping }
+
+// OpenStreams is how many streams are open.
+func (p *Pages) OpenStreams() int { return p.streams.Open() }
+
+// LiveEach is how many streams one person may have.
+const LiveEach = liveEach

@@ -42,11 +42,14 @@ type gateView struct {
 	Closed        *moment
 	Outcomes      []outcomeView // what happens on each verdict
 	Kept          []string      // verdicts that wait to be judged
+	Pending       *pendingView  // the verdict that can be taken back still
 	Drafts        []rulingView  // of rulings about the same tool
 	WhyNot        string
 	Signed        string // that the caller's verdict is not proven
 	Digest        string
 	Form          verdictForm
+	Live          string    // address of what it follows
+	Desk          *deskView // nil: who looks at it is not the caller's business
 }
 
 // codeView is JSON as people read it, nothing clipped.
@@ -79,13 +82,30 @@ func showGate(v *visit) error {
 	if err != nil {
 		return err
 	}
+	if shown := v.query("shown"); v.fragment() && g.gate.Status == agent.GateOpen && shown != g.gate.Digest {
+		return v.unchanged() // what is decided about is never replaced under somebody's eyes
+	}
 	return v.gatePage(http.StatusOK, g, verdictForm{})
 }
 
 // gatePage shows a gate, with a form as it was sent where one was.
 func (v *visit) gatePage(status int, g foundGate, form verdictForm) error {
+	return v.gatePageAbout(status, g, form, nil)
+}
+
+// gatePageAbout is gatePage, with what is wrong with who is to look at it.
+func (v *visit) gatePageAbout(status int, g foundGate, form verdictForm, wrong error) error {
 	view := v.gateView(g)
 	view.Form = v.madeForm(form, g, view)
+	if view.Desk = v.deskOf(g); view.Desk != nil && wrong != nil {
+		view.Desk.Problem, view.Desk.To = wrong.Error(), v.form("to")
+	}
+	if g.gate.Status == agent.GateOpen {
+		view.Live = liveRun(g.found)
+	}
+	if v.fragment() {
+		return v.part("gate", "page", view)
+	}
 	return v.page(status, "gate", "Gate "+g.gate.ID+" of "+g.run.Agent+"/"+g.run.Key, view)
 }
 
@@ -96,7 +116,8 @@ func (v *visit) gateView(f foundGate) gateView {
 		Tool: g.Tool, Kind: g.Kind, Open: g.Status == agent.GateOpen, Sentence: sentenceOf(g, run), Args: pretty(g.Args),
 		Policy: g.Policy, Risk: g.Risk, Replaces: g.Replaces, Earlier: g.Rulings, Askers: g.Askers,
 		MayDecide: words.Deciders(g) + words.Rules(g), Opened: v.moment(g.OpenedAt), Digest: g.Digest, WhyNot: whyNot(v.caller, g, f.on())}
-	mask := view.WhyNot != ""
+	view.Pending = v.pending(g)
+	mask := view.WhyNot != "" && (view.Pending == nil || !view.Pending.Mine)
 	for _, name := range g.Reads {
 		view.Fields = append(view.Fields, v.fieldView(g, run, name, mask && slices.Contains(run.Sensitive, name)))
 	}

@@ -66,6 +66,9 @@ func outcomes(g agent.Gate, run *agent.Run) []outcomeView {
 	if g.Kind == agent.KindTool && !undoes(g, run) {
 		out = append(out, outcomeView{"Edit", "A call of " + g.Tool + " with your arguments takes its place. The policy is judged anew of it: where you may decide alone it runs, else others are asked."})
 	}
+	if g.TakeBack > 0 {
+		out = append(out, outcomeView{"Second thoughts", "A verdict that decides takes effect after " + lasting(g.TakeBack) + ". Until then whoever gave it can take it back, and the gate is open as before."})
+	}
 	return append(out, lapse(g)...)
 }
 

@@ -2,22 +2,23 @@ package web_test
 
 import (
 	"context"
-	"interlock/agent"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"interlock/agent"
 )
 
 // The list refreshes itself, and not under the finger of somebody who chooses in it.
 func TestBrowser_ListRefreshesItself(t *testing.T) {
 	w := newWorld(t)
 	w.atGate("1", payOptions{title: "the first"}, smallArgs)
-	fast := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.pages.ServeHTTP(faster{rw}, r) })
-	b := openTab(t, serve(t, fast))
+	b := openTab(t, serve(t, faster15(w)))
 	b.as(w.tokens["ann"])
 	b.press(`input[name="pick"]`)
 	run := func(script string) int {
@@ -52,6 +53,30 @@ func TestBrowser_EnterDecidesNothing(t *testing.T) {
 	require.Equal(t, agent.GateRejected, run.Gate("2.1").Status)
 }
 
+// Beside a time in UTC stands what the reader's own clock says then; after a refresh
+// too, and once. Whose clock is at UTC is told nothing more.
+func TestBrowser_LocalTimes(t *testing.T) {
+	w := newWorld(t)
+	run := w.atGate("1", payOptions{quorum: 3}, smallArgs)
+	b := openTab(t, serve(t, w.pages))
+	b.as(w.tokens["ann"])
+	at := func(zone string) string {
+		call(b, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: zone})
+		b.open(path("1", "2.1"))
+		return b.text()
+	}
+	require.NotContains(t, at("UTC"), " = ")
+	kolkata := at("Asia/Kolkata") // half an hour off, and the same the whole year
+	require.Contains(t, kolkata, "2026-03-01 12:00:00 UTC = ")
+	require.Contains(t, kolkata, "05:30")
+	before := strings.Count(kolkata, "UTC = ")
+	require.Eventually(t, func() bool { return w.web.OpenStreams() == 1 }, patience, 20*time.Millisecond)
+	run.Approve("2.1", "bob", "refunds")
+	w.keep(run)
+	b.says("1 of 3")
+	require.Equal(t, before+1, strings.Count(b.text(), "UTC = "), "that of the approval is new")
+}
+
 // The pages are used by keyboard: the content is reached at once, and what has the
 // focus is seen.
 func TestBrowser_Keyboard(t *testing.T) {
@@ -82,6 +107,12 @@ func TestBrowser_Keyboard(t *testing.T) {
 	_, err := chromedp.RunResponse(ctx, chromedp.KeyEvent("\r"))
 	require.NoError(t, err)
 	require.Equal(t, agent.GateApproved, run.Gate("2.1").Status)
+}
+
+// faster15 are the pages of a world that ask ten times a second, and not every 15
+// seconds.
+func faster15(w *world) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.pages.ServeHTTP(faster{rw}, r) })
 }
 
 // faster has the list refreshed ten times a second.

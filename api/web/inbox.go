@@ -30,11 +30,15 @@ const fitsRow = 400
 // inboxFilter narrows the inbox, as the address of the page says it.
 type inboxFilter struct {
 	Agent, Role, Risk, Older, Order string
+	Desk                            string // mine, nobody; "": all
 	Page                            int
 }
 
 func (v *visit) inboxFilter() inboxFilter {
-	f := inboxFilter{Agent: v.query("agent"), Role: v.query("role"), Risk: v.query("risk"), Older: v.query("older"), Order: v.query("order"), Page: max(number(v.query("page")), 1)}
+	f := inboxFilter{Agent: v.query("agent"), Role: v.query("role"), Risk: v.query("risk"), Older: v.query("older"), Order: v.query("order"), Desk: v.query("desk"), Page: max(number(v.query("page")), 1)}
+	if f.Desk != "mine" && f.Desk != "nobody" {
+		f.Desk = ""
+	}
 	if f.Order != "oldest" {
 		f.Order = "expires"
 	}
@@ -44,7 +48,7 @@ func (v *visit) inboxFilter() inboxFilter {
 // address is the inbox with this filter, on one of its pages.
 func (f inboxFilter) address(page int) string {
 	q := url.Values{}
-	for name, value := range map[string]string{"agent": f.Agent, "role": f.Role, "risk": f.Risk, "older": f.Older} {
+	for name, value := range map[string]string{"agent": f.Agent, "role": f.Role, "risk": f.Risk, "older": f.Older, "desk": f.Desk} {
 		if value != "" {
 			q.Set(name, value)
 		}
@@ -72,8 +76,8 @@ type inboxView struct {
 	Pages         int
 	Earlier       string // address of the page before
 	Later         string
-	More          bool // not all gates were looked through
-	Refresh       string
+	More          bool   // not all gates were looked through
+	Refresh, Live string // addresses: of the list, of what it follows
 	Action        string // of the form
 	Reasons       []string
 	Problem       string
@@ -104,6 +108,8 @@ type rowView struct {
 	Choose              bool
 	Picked              bool
 	WhyNot              string
+	Pending             *pendingView
+	Look                *lookView // nil: nobody looks at it
 }
 
 func showInbox(v *visit) error {
@@ -119,19 +125,21 @@ func showInbox(v *visit) error {
 
 // inbox makes the view; picked are the gates whose boxes are ticked.
 func (v *visit) inbox(picked map[string]bool) (inboxView, error) {
+	live := v.liveInbox() // before the list is read: what comes between is told
 	rows, more, err := v.waiting()
 	if err != nil {
 		return inboxView{}, err
 	}
 	f := v.inboxFilter()
-	view := inboxView{Filter: f, Filtered: f.address(1) != "/" && f.address(1) != "/?order=oldest", Ages: []string{"1h", "4h", "24h"}, Roles: v.caller.Roles, More: more, Reasons: reasons, At: v.moment(v.now)}
+	view := inboxView{Filter: f, Live: live, Filtered: f.address(1) != "/" && f.address(1) != "/?order=oldest", Ages: []string{"1h", "4h", "24h"}, Roles: v.caller.Roles, More: more, Reasons: reasons, At: v.moment(v.now)}
 	for _, r := range rows {
 		if !slices.Contains(view.Agents, r.Agent) {
 			view.Agents = append(view.Agents, r.Agent)
 		}
 	}
 	slices.Sort(view.Agents)
-	rows = slices.DeleteFunc(rows, func(r store.GateRow) bool { return !f.takes(r, v.now) })
+	d := v.desk()
+	rows = slices.DeleteFunc(rows, func(r store.GateRow) bool { return !f.takes(r, v.now) || !f.ofDesk(v.lookOf(d, v.runOf(r), r.Gate.ID)) })
 	f.sort(rows)
 	view.Total, view.Pages = len(rows), max((len(rows)+inboxPage-1)/inboxPage, 1)
 	f.Page = min(f.Page, view.Pages)
@@ -145,6 +153,7 @@ func (v *visit) inbox(picked map[string]bool) (inboxView, error) {
 	}
 	for i, r := range rows[(f.Page-1)*inboxPage : min(f.Page*inboxPage, len(rows))] {
 		row := v.row(i, r)
+		row.Look = v.lookOf(d, v.runOf(r), r.Gate.ID)
 		row.Picked = picked[row.Gate]
 		view.Several = view.Several || row.Choose
 		view.Rows = append(view.Rows, row)
@@ -158,6 +167,22 @@ func (f inboxFilter) takes(r store.GateRow, now time.Time) bool {
 	return (f.Agent == "" || r.Agent == f.Agent) && (f.Role == "" || slices.Contains(r.Gate.Roles, f.Role)) &&
 		(f.Risk == "" || strings.Contains(strings.ToLower(r.Gate.Risk), strings.ToLower(f.Risk))) &&
 		(older <= 0 || now.Sub(r.Gate.OpenedAt) >= older)
+}
+
+// ofDesk reports whether the filter lets a gate through that somebody, or nobody,
+// looks at.
+func (f inboxFilter) ofDesk(l *lookView) bool {
+	switch f.Desk {
+	case "mine":
+		return l != nil && l.Mine
+	case "nobody":
+		return l == nil
+	}
+	return true
+}
+
+func (v *visit) runOf(r store.GateRow) store.Chain {
+	return store.Chain{Tenant: v.caller.Tenant, Address: r.Address, FirstRunID: r.FirstRunID}
 }
 
 // sort orders by what expires first, or by what waits longest.
@@ -241,7 +266,7 @@ func (v *visit) row(n int, r store.GateRow) rowView {
 	_, agentName, key, _ := signals.SplitAddress(r.Address)
 	row := rowView{N: n, ID: newID("page-"), Digest: g.Digest, Gate: agentName + "/" + key + "/" + g.ID, Path: gatePath(agentName, key, g.ID),
 		Title: g.Title, Agent: r.Agent, GateID: g.ID, Tool: g.Tool, Kind: g.Kind, Asker: words.AskedBy(g), Risk: g.Risk,
-		Since: v.moment(g.OpenedAt), Until: v.momentOf(g.ExpiresAt), Misleading: visible.Gate(g), Single: single(g)}
+		Pending: v.pending(g), Since: v.moment(g.OpenedAt), Until: v.momentOf(g.ExpiresAt), Misleading: visible.Gate(g), Single: single(g)}
 	if g.ExpiresAt != nil {
 		row.Soon = g.ExpiresAt.Sub(v.now) < time.Hour
 	}
@@ -262,6 +287,9 @@ func (v *visit) row(n int, r store.GateRow) rowView {
 	if g.Kind == agent.KindTool || g.Kind == agent.KindMove {
 		row.WhyNot = whyNot(v.caller, g, access.On{Tenant: v.caller.Tenant, Run: r.Address})
 		row.Choose = row.WhyNot == ""
+		if row.Pending != nil {
+			row.WhyNot, row.Single, row.Soon = "", "", false // the row says so by itself
+		}
 	}
 	return row
 }

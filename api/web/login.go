@@ -23,9 +23,15 @@ type loginView struct {
 
 func showLogin(v *visit) error {
 	next := localPath(v.query("next"))
-	if _, err := v.Sessions.Caller(v.ctx, v.r); err == nil {
+	_, err := v.recognise(v.ctx)
+	switch {
+	case err == nil:
 		v.to(next)
 		return nil
+	case v.proxied() && agent.ErrorCode(err) == access.CodeUnauthenticated:
+		return v.notBelieved()
+	case v.proxied():
+		return err
 	}
 	return v.page(http.StatusOK, "login", "Sign in", loginView{Next: next, Lost: v.query("lost") != ""})
 }
@@ -33,6 +39,10 @@ func showLogin(v *visit) error {
 // signIn begins a session for whoever has an access token.
 func signIn(v *visit) error {
 	next := localPath(v.form("next"))
+	if v.proxied() { // there is nothing to begin
+		v.to(next)
+		return nil
+	}
 	c, err := v.Auth.Authenticate(v.ctx, v.form("token"))
 	if err == nil {
 		v.caller = c
@@ -55,6 +65,10 @@ func signIn(v *visit) error {
 }
 
 func signOut(v *visit) error {
+	if v.proxied() {
+		v.Sessions.End(v.w, v.r)
+		return v.proxySignsOut()
+	}
 	if c, err := v.Sessions.Caller(v.ctx, v.r); err == nil {
 		v.caller = c
 		_ = v.audited(actSignOut, "", nil)

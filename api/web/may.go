@@ -19,6 +19,8 @@ func whyNot(c access.Caller, g agent.Gate, on access.On) string {
 	switch {
 	case g.Status != agent.GateOpen:
 		return "This gate is closed."
+	case g.Pending != nil:
+		return "A verdict has been given already, and waits to take effect. It can be decided anew where its person takes it back."
 	case g.Kind == agent.KindAsk && on.User != c.Subject:
 		return "This is a question to " + on.User + ", whom the run serves: only they can answer it."
 	case g.Kind == agent.KindAsk:

@@ -17,6 +17,9 @@ import (
 	"interlock/api/visible"
 )
 
+// May reports an act that the caller may do at all, for the links to its page.
+func (l layout) May(act access.Act) bool { return access.Check(l.Caller, act, access.On{}) == nil }
+
 // layout is what every page's template is given.
 type layout struct {
 	Title  string
@@ -106,6 +109,10 @@ func navOf(path string) string {
 	switch {
 	case path == "/", path == "/decide", strings.Contains(path, "/gates/"):
 		return "inbox"
+	case strings.HasPrefix(path, "/ops"):
+		return "ops"
+	case strings.HasPrefix(path, "/absences"):
+		return "absences"
 	case strings.HasPrefix(path, "/runs"):
 		return "runs"
 	}

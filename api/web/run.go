@@ -46,6 +46,8 @@ type runView struct {
 	FailedEnd                 []string
 	Undoing                   []string
 	Exports                   []link
+	Follows                   bool   // it is the run as it stands, and goes on
+	Live                      string // address of what it follows
 }
 
 type waitView struct {
@@ -106,6 +108,9 @@ func (v *visit) runPage(status int, f found, sent actsView) error {
 	if err != nil {
 		return err
 	}
+	if v.fragment() {
+		return v.part("run", "page", view)
+	}
 	return v.page(status, "run", "Run "+f.run.Agent+"/"+f.run.Key, view)
 }
 
@@ -127,6 +132,9 @@ func (v *visit) runView(f found, sent actsView) (view runView, err error) {
 	if past == nil {
 		v.why(&view, f)
 		view.Acts = v.acts(f, sent)
+		if view.Follows = !run.Status.Ended() && v.query("turn")+v.query("from") == ""; view.Follows {
+			view.Live = liveRun(f)
+		}
 		if access.Check(v.caller, access.RunExport, f.on()) == nil {
 			view.Exports = []link{{view.Path + "/export", "the run and its events, as JSON"}}
 		}

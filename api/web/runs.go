@@ -13,9 +13,13 @@ import (
 // runsPage is how many runs a page lists.
 const runsPage = 50
 
+// runStatuses are all, in the order of a run's life.
+var runStatuses = []agent.RunStatus{agent.RunRunning, agent.RunWaiting, agent.RunPaused, agent.RunCompleted, agent.RunCancelled, agent.RunFailed}
+
 // runsView is the list of runs.
 type runsView struct {
 	Agent, Status, User, Key string
+	Reason                   string // what it begins with
 	Statuses                 []agent.RunStatus
 	OwnOnly                  bool // the caller sees their own runs only
 	Filtered                 bool
@@ -42,16 +46,16 @@ func (v *visit) runs() (view runsView, err error) {
 	if err := access.Check(v.caller, access.RunList, access.On{}); err != nil {
 		return view, err
 	}
-	view = runsView{Agent: v.query("agent"), Status: v.query("status"), User: v.query("user"), Key: v.query("key"),
-		Statuses: []agent.RunStatus{agent.RunRunning, agent.RunWaiting, agent.RunPaused, agent.RunCompleted, agent.RunCancelled, agent.RunFailed}}
-	f := store.RunFilter{Agent: view.Agent, Status: agent.RunStatus(view.Status), User: view.User, After: v.query("after"), Limit: runsPage}
+	view = runsView{Agent: v.query("agent"), Status: v.query("status"), User: v.query("user"), Key: v.query("key"), Reason: v.query("reason"),
+		Statuses: runStatuses}
+	f := store.RunFilter{Agent: view.Agent, Status: agent.RunStatus(view.Status), User: view.User, Reason: view.Reason, After: v.query("after"), Limit: runsPage}
 	if view.Key != "" && view.Agent != "" {
 		f.Address = signals.Address(v.caller.Tenant, view.Agent, view.Key)
 	}
 	if access.Check(v.caller, access.RunList, access.On{Run: v.caller.Tenant + "/x/x", User: ""}) != nil {
 		view.OwnOnly, f.User = true, v.caller.Subject
 	}
-	view.Filtered = view.Agent+view.Status+view.User+view.Key != ""
+	view.Filtered = view.Agent+view.Status+view.User+view.Key+view.Reason != ""
 	if view.Key != "" && view.Agent == "" {
 		return view, nil // the page says that a key is found within an agent
 	}
@@ -65,7 +69,7 @@ func (v *visit) runs() (view runsView, err error) {
 	}
 	if len(rows) == runsPage {
 		q := url.Values{"after": {rows[len(rows)-1].Cursor}}
-		for name, value := range map[string]string{"agent": view.Agent, "status": view.Status, "user": view.User} {
+		for name, value := range map[string]string{"agent": view.Agent, "status": view.Status, "user": view.User, "reason": view.Reason} {
 			if value != "" {
 				q.Set(name, value)
 			}

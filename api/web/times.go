@@ -7,10 +7,10 @@ import (
 
 // moment is a point in time as a page shows it: exact for machines, absolute for
 // the record, and relative for whoever has to hurry.
-type moment struct{ ISO, Abs, Rel string }
+type moment struct{ ISO, Abs, Rel, Clock string }
 
 func (v *visit) moment(t time.Time) moment {
-	m := moment{ISO: t.UTC().Format(time.RFC3339), Abs: t.UTC().Format("2006-01-02 15:04:05 MST")}
+	m := moment{ISO: t.UTC().Format(time.RFC3339), Abs: t.UTC().Format("2006-01-02 15:04:05 MST"), Clock: t.UTC().Format("15:04 MST")}
 	if d := t.Sub(v.now); d > 0 {
 		m.Rel = "in " + lasting(d)
 	} else {

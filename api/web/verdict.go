@@ -35,7 +35,7 @@ type verdictForm struct {
 // made is a form with what a page of a gate needs.
 func (v *visit) madeForm(f verdictForm, g foundGate, view gateView) verdictForm {
 	f.Reasons, f.IDs = reasons, map[string]string{}
-	for _, word := range []agent.VerdictValue{agent.Approve, agent.Reject, agent.Return, agent.GiveAnswer, agent.Happened, agent.DidNotHappen} {
+	for _, word := range []agent.VerdictValue{agent.Approve, agent.Reject, agent.Return, agent.TakeBack, agent.GiveAnswer, agent.Happened, agent.DidNotHappen} {
 		f.IDs[string(word)] = newID("page-")
 	}
 	f.MayEdit = slices.ContainsFunc(view.Outcomes, func(o outcomeView) bool { return o.Verdict == "Edit" })
@@ -82,7 +82,7 @@ func (v *visit) verdictOf(word agent.VerdictValue, g foundGate, form *verdictFor
 	}
 	var err error
 	switch word {
-	case agent.Approve:
+	case agent.Approve, agent.TakeBack:
 	case agent.Reject:
 		out.Reason, err = rejection(v.form("why"), v.form("reason"))
 	case agent.Return:
@@ -181,6 +181,9 @@ func (v *visit) notDecided(g foundGate, err error) error {
 	case code == agent.CodeStale:
 		view.Heading = "This gate has changed since you opened it"
 		view.Text = "What it shows is not what you saw, so your verdict decided nothing. Look again."
+	case now.gate.Pending != nil:
+		view.Heading = "This gate was decided before"
+		view.Text = "Gate " + now.gate.ID + " was " + waits(*now.gate.Pending) + ". Your verdict decided nothing."
 	}
 	return v.page(status, "error", view.Heading, view)
 }

@@ -24,14 +24,16 @@ type visit struct {
 	id     string // of the request
 	caller access.Caller
 	now    time.Time
-	banner string // what stands above the page: something that could not be reached
+	// connection ends with the browser's, and not with the time that a page may take.
+	connection context.Context
+	banner     string // what stands above the page: something that could not be reached
 }
 
 // open makes a handler of a page that needs no sign-in.
 func (p *Pages) open(page func(*visit) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		id, _ := r.Context().Value(requestKey{}).(string)
-		v := &visit{Pages: p, w: w, r: r, ctx: r.Context(), id: id, now: p.Now()}
+		of, _ := r.Context().Value(requestKey{}).(request)
+		v := &visit{Pages: p, w: w, r: r, ctx: r.Context(), connection: of.connection, id: of.id, now: p.Now()}
 		v.answer(page)
 	}
 }
@@ -39,15 +41,17 @@ func (p *Pages) open(page func(*visit) error) http.HandlerFunc {
 // signedIn makes a handler of a page behind the sign-in.
 func (p *Pages) signedIn(page func(*visit) error) http.HandlerFunc {
 	return p.open(func(v *visit) error {
-		c, err := v.Sessions.Caller(v.ctx, v.r)
+		c, err := v.recognise(v.ctx)
 		if agent.ErrorCode(err) == access.CodeUnauthenticated {
-			v.toLogin()
-			return nil
+			return v.unknown()
 		}
 		if err != nil {
 			return err
 		}
 		v.caller = c
+		if err := v.limited(); err != nil {
+			return err
+		}
 		return page(v)
 	})
 }
@@ -63,6 +67,19 @@ func (v *visit) answer(page func(*visit) error) {
 	if err := page(v); err != nil {
 		v.showError(err)
 	}
+}
+
+// unknown answers a request of nobody.
+func (v *visit) unknown() error {
+	switch {
+	case strings.HasPrefix(v.r.URL.Path, "/live/"): // its page signs in again
+		v.w.WriteHeader(http.StatusUnauthorized)
+		return nil
+	case v.proxied():
+		return v.notBelieved()
+	}
+	v.toLogin()
+	return nil
 }
 
 // toLogin sends a browser to sign in, and back to this page then. What it wanted
@@ -93,6 +110,10 @@ func (v *visit) pageOf() string {
 	switch {
 	case v.r.PathValue("gate") != "":
 		return gatePath(v.r.PathValue("agent"), v.r.PathValue("key"), v.r.PathValue("gate"))
+	case strings.HasPrefix(v.r.URL.Path, "/ops"):
+		return "/ops"
+	case strings.HasPrefix(v.r.URL.Path, "/absences"):
+		return "/absences"
 	case v.r.PathValue("key") != "":
 		return runPath(v.r.PathValue("agent"), v.r.PathValue("key"))
 	}

@@ -20,6 +20,7 @@ import (
 
 	"interlock/agent"
 	"interlock/api/access"
+	"interlock/api/sse"
 	"interlock/signals"
 	"interlock/starter"
 	"interlock/store"
@@ -40,6 +41,7 @@ type Starter interface {
 	Resume(ctx context.Context, address string, r signals.Resume) (agent.Receipt, error)
 	LiftRuling(ctx context.Context, address string, r signals.LiftRuling) (agent.Receipt, error)
 	ConfirmRuling(ctx context.Context, address string, r signals.ConfirmRuling) (agent.Receipt, error)
+	TellAgain(ctx context.Context, d store.DeadNotice, giveUp time.Duration, by string) error
 }
 
 var _ Starter = (*starter.Starter)(nil)
@@ -47,6 +49,15 @@ var _ Starter = (*starter.Starter)(nil)
 // Reader is what the pages read of a store.
 type Reader interface {
 	store.Reader
+	store.Assignments
+	store.Feed
+	store.Overview
+	AllDeployed(ctx context.Context) ([]store.Deployment, error)
+	AllHolds(ctx context.Context, tenant string, ended bool) ([]store.Hold, error)
+	DeadNotices(ctx context.Context, tenant string, f store.DeadFilter) ([]store.DeadNotice, error)
+	SettleDead(ctx context.Context, tenant, id, target string, how store.DeadEnd, by string) (store.DeadNotice, error)
+	// Hear is a channel of pieces of answers on their way.
+	Hear(ctx context.Context, scope store.Scope) <-chan store.Delta
 	// Deployment is one agent version; CodeNotFound where no worker has served it.
 	Deployment(ctx context.Context, agent string, version int) (store.Deployment, error)
 }
@@ -60,12 +71,16 @@ type Config struct {
 	Audit    *access.Audit
 	Log      *slog.Logger     // nil: slog's default
 	Now      func() time.Time // nil: the clock
+	Rate     float64          // pages a second of a subject; 0: 20
+	GiveUp   time.Duration    // for how long a dead notice is told again; 0: signals.GiveUp
 }
 
 // Pages are all pages.
 type Pages struct {
 	Config
 	templates map[string]*template.Template
+	rates     *access.Rates
+	streams   *sse.Streams
 }
 
 // New makes the pages.
@@ -82,7 +97,10 @@ func New(c Config) (*Pages, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	p := &Pages{Config: c}
+	if c.Rate <= 0 {
+		c.Rate = usualRate
+	}
+	p := &Pages{Config: c, rates: access.NewRates(c.Rate, max(usualBurst, int(2*c.Rate))), streams: sse.New(liveMost, liveEach)}
 	var err error
 	if p.templates, err = parseTemplates(p); err != nil {
 		return nil, err
@@ -122,9 +140,20 @@ var routes = map[string]func(*visit) error{
 	"GET /runs":                            showRuns,
 	"GET /runs/{agent}/{key}":              showRun,
 	"GET /runs/{agent}/{key}/gates/{gate}": showGate,
-	"POST /runs/{agent}/{key}/gates/{gate}/verdict":     decideOne,
-	"GET /runs/{agent}/{key}/gates/{gate}/edit":         showEdit,
-	"POST /runs/{agent}/{key}/gates/{gate}/edit":        previewEdit,
+	"POST /runs/{agent}/{key}/gates/{gate}/verdict": decideOne,
+	"GET /runs/{agent}/{key}/gates/{gate}/edit":     showEdit,
+	"POST /runs/{agent}/{key}/gates/{gate}/edit":    previewEdit,
+	"POST /runs/{agent}/{key}/gates/{gate}/take":    takeGate,
+	"POST /runs/{agent}/{key}/gates/{gate}/hand":    handGate,
+	"POST /runs/{agent}/{key}/gates/{gate}/let-go":  letGateGo,
+	"GET /ops":                                          showOps,
+	"POST /ops/notices/retry":                           retryDead,
+	"POST /ops/notices/drop":                            dropDead,
+	"GET /live/inbox":                                   followInbox,
+	"GET /live/runs/{agent}/{key}":                      followRun,
+	"GET /absences":                                     showAbsences,
+	"POST /absences":                                    setAbsence,
+	"POST /absences/end":                                endAbsence,
 	"POST /runs/{agent}/{key}/message":                  act(access.Message, sendMessage),
 	"POST /runs/{agent}/{key}/pause":                    act(access.Pause, sendPause),
 	"POST /runs/{agent}/{key}/resume":                   act(access.Resume, sendResume),
@@ -152,7 +181,7 @@ func (p *Pages) outer(next http.Handler) http.Handler {
 		id := newID("")
 		h.Set("X-Request-Id", id)
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		ctx, cancel := context.WithTimeout(context.WithValue(r.Context(), requestKey{}, id), requestFor)
+		ctx, cancel := context.WithTimeout(context.WithValue(r.Context(), requestKey{}, request{id, r.Context()}), requestFor)
 		defer cancel()
 		defer func() {
 			if what := recover(); what != nil && what != http.ErrAbortHandler {
@@ -168,3 +197,9 @@ func (p *Pages) outer(next http.Handler) http.Handler {
 const requestFor = 25 * time.Second
 
 type requestKey struct{}
+
+// request is what is known of one before its page is.
+type request struct {
+	id         string
+	connection context.Context // without the time that a page may take
+}

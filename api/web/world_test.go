@@ -27,16 +27,19 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // world is a store with runs that the real machine plays, and the pages over it.
 type world struct {
-	t       *testing.T
-	store   store.Store
-	runs    *runs
-	pages   http.Handler
-	people  map[string]access.Entry // by access token
-	tokens  map[string]string       // by subject
-	audit   *lines
-	now     time.Time
-	reading *reading
-	away    error // of the file of access tokens
+	t        *testing.T
+	store    store.Store
+	runs     *runs
+	pages    http.Handler
+	web      *web.Pages
+	sessions *access.Sessions
+	mu       sync.Mutex              // of people
+	people   map[string]access.Entry // by access token
+	tokens   map[string]string       // by subject
+	audit    *lines
+	now      time.Time
+	reading  *reading
+	away     error // of the file of access tokens
 }
 
 // runs stands for a starter: what is sent to a run reaches its machine at once,
@@ -49,6 +52,7 @@ type runs struct {
 	down  error // of everything that needs Temporal
 	lag   bool  // the journal does not get what comes
 	calls int   // inputs that were sent
+	told  []string
 }
 
 // reading is the store's reader, which can fail.
@@ -85,12 +89,9 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	w := &world{t: t, store: s, runs: &runs{t: t, store: s, all: map[string]*agenttest.Run{}}, people: map[string]access.Entry{}, tokens: map[string]string{},
 		audit: &lines{}, now: noon.Add(time.Minute), reading: &reading{Store: s}}
-	sessions, err := access.NewSessions(nil, w)
+	w.sessions, err = access.NewSessions(nil, w)
 	require.NoError(t, err)
-	log := slog.New(slog.NewJSONHandler(w.audit, nil))
-	pages, err := web.New(web.Config{Starter: w.runs, Reader: w.reading, Auth: w, Sessions: sessions, Audit: access.NewAudit(log), Log: log, Now: func() time.Time { return w.now }})
-	require.NoError(t, err)
-	w.pages = pages.Handler()
+	w.slow(1e6)
 	for _, e := range []access.Entry{
 		{ID: "t1", Tenant: "acme", Subject: "ann", May: []access.Role{access.Reviewer}, Roles: []string{"refunds"}},
 		{ID: "t2", Tenant: "acme", Subject: "bob", May: []access.Role{access.Reviewer}, Roles: []string{"refunds", "lead"}},
@@ -106,8 +107,25 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+// slow serves the pages with another rate.
+func (w *world) slow(rate float64) {
+	log := slog.New(slog.NewJSONHandler(w.audit, nil))
+	pages, err := web.New(web.Config{Starter: w.runs, Reader: w.reading, Auth: w, Sessions: w.sessions, Audit: access.NewAudit(log), Log: log, Now: func() time.Time { return w.now }, Rate: rate})
+	require.NoError(w.t, err)
+	w.web, w.pages = pages, pages.Handler()
+}
+
+// revoke takes somebody's access token away.
+func (w *world) revoke(subject string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.people, w.tokens[subject])
+}
+
 // Authenticate implements [access.Authenticator].
 func (w *world) Authenticate(_ context.Context, bearer string) (access.Caller, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.away != nil {
 		return access.Caller{}, w.away
 	}
@@ -119,6 +137,8 @@ func (w *world) Authenticate(_ context.Context, bearer string) (access.Caller, e
 
 // Named implements [access.Credentials].
 func (w *world) Named(_ context.Context, id string) (access.Caller, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.away != nil {
 		return access.Caller{}, w.away
 	}
@@ -250,6 +270,14 @@ func (r *runs) LiftRuling(_ context.Context, address string, p signals.LiftRulin
 
 func (r *runs) ConfirmRuling(_ context.Context, address string, p signals.ConfirmRuling) (agent.Receipt, error) {
 	return r.send(address, agent.ConfirmRuling{ID: p.ID, Ruling: p.Ruling, Principal: p.Principal, Reason: p.Reason})
+}
+
+func (r *runs) TellAgain(_ context.Context, d store.DeadNotice, _ time.Duration, by string) error {
+	if d.End != "" {
+		return agent.Errorf(agent.CodeConflict, "it was %s before", d.End)
+	}
+	r.told = append(r.told, d.ID+" for "+d.Target+" by "+by)
+	return nil
 }
 
 // lines keeps a log.

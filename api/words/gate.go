@@ -59,7 +59,7 @@ func Origin(run *agent.Run, field string) string {
 	from := map[string]string{
 		"start": "given at the start", "user": "in the user's own words", "model": "set by the model",
 		"reviewer": "set by a reviewer", "system": "set by a backend", "follows": "cleared with the field that it follows",
-		agent.SourceRepair: "as the repaired run ended",
+		agent.SourceRepair: "as the repaired run ended", agent.SourceRollback: "empty again, since its turn was rolled back",
 	}[p.Source]
 	if p.Source == agent.SourceAmend {
 		from = "set from outside by " + p.By

@@ -173,7 +173,7 @@ type door struct {
 }
 
 // open makes the server and listens; nobody is answered yet.
-func (d *door) open(ctx context.Context, cfg config.Config, runs api.Runs, st store.Store, c client.Client) (err error) {
+func (d *door) open(ctx context.Context, cfg config.Config, runs *starter.Starter, st store.Store, c client.Client) (err error) {
 	d.closing = ctx
 	d.checks["store"] = func(ctx context.Context) error { _, err := st.AllDeployed(ctx); return err }
 	d.checks["temporal"] = func(ctx context.Context) error {
@@ -196,7 +196,7 @@ func (d *door) open(ctx context.Context, cfg config.Config, runs api.Runs, st st
 			return err
 		}
 	}
-	d.pages, err = web.New(web.Config{Starter: runs, Reader: st, Auth: d.auth, Sessions: d.sessions, Audit: access.NewAudit(d.log), Log: d.log})
+	d.pages, err = web.New(web.Config{Starter: runs, Reader: st, Auth: d.auth, Sessions: d.sessions, Audit: access.NewAudit(d.log), Log: d.log, Rate: float64(cfg.API.Rate), GiveUp: cfg.Notices.GiveUp})
 	if err != nil {
 		return err
 	}
@@ -236,7 +236,7 @@ func (d *door) serve(ctx context.Context) error {
 	defer endAdmin()
 	public.Go(func() {
 		defer stop() // one that fails ends the other
-		failed[0] = api.Serve(ctx, d.public, d.handler(), write, d.grace, d.log, d.server.EndStreams)
+		failed[0] = api.Serve(ctx, d.public, d.handler(), write, d.grace, d.log, d.server.EndStreams, d.pages.EndStreams)
 	})
 	if d.admin != nil {
 		all.Go(func() {

@@ -129,6 +129,9 @@ WHERE g.tenant = $1`, Args: []any{tenant}, Mark: "$"}
 	q.Equal("g.address", f.Address)
 	q.Equal("r.agent", f.Agent)
 	q.Equal("g.status", string(f.Status))
+	if f.Kind != "" {
+		q.And(`g.data::json ->> 'kind' = %`, string(f.Kind))
+	}
 	if f.Role != "" {
 		q.And(`% = ANY(g.roles)`, f.Role)
 	}

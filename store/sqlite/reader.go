@@ -132,6 +132,9 @@ WHERE g.tenant = ?1`, Args: []any{tenant}, Mark: "?"}
 	q.Equal("g.address", f.Address)
 	q.Equal("r.agent", f.Agent)
 	q.Equal("g.status", string(f.Status))
+	if f.Kind != "" {
+		q.And(`json_extract(g.data, '$.kind') = %`, string(f.Kind))
+	}
 	if f.Role != "" {
 		q.And(`EXISTS (SELECT 1 FROM json_each(g.roles) WHERE value = %)`, f.Role)
 	}

@@ -45,6 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"blobs", blobTests},
 		{"deployments", deploymentTests},
 		{"notices", noticeTests},
+		{"overview", overviewTests},
 		{"edges", edgeTests},
 		{"tenants", tenantTests},
 	} {

@@ -107,6 +107,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/ops/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Count the tenant's runs by agent, status and reason */
+        get: operations["count-runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/ops/spent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Sum the tenant's model calls by time, agent and model */
+        get: operations["sum-spent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/runs": {
         parameters: {
             query?: never;
@@ -577,6 +611,12 @@ export interface components {
             assigned?: components["schemas"]["Assigned"];
             gate: string;
         };
+        Before: {
+            fields?: {
+                [key: string]: components["schemas"]["Was"];
+            };
+            phase?: components["schemas"]["PhaseWas"];
+        };
         Bill: {
             /** Format: int64 */
             calls: number;
@@ -878,6 +918,13 @@ export interface components {
             /** Format: int64 */
             window: number;
         };
+        Mask: {
+            at: string;
+            /** Format: int64 */
+            from?: number;
+            /** Format: int64 */
+            to?: number;
+        };
         MessageBody: {
             as_user?: string;
             /**
@@ -922,6 +969,12 @@ export interface components {
             verdict: string;
             verified: boolean;
         };
+        PhaseWas: {
+            final?: boolean;
+            name: string;
+            /** Format: int64 */
+            seq: number;
+        };
         Place: {
             /** @description such as body.args or query.page_size */
             location: string;
@@ -962,6 +1015,7 @@ export interface components {
             excess?: number;
             finish: string;
             instructions?: string;
+            masks?: components["schemas"]["Mask"][];
             model?: string;
             /** @description any JSON value; numbers keep every digit */
             opaque?: unknown;
@@ -1071,6 +1125,7 @@ export interface components {
             at: string;
             /** Format: int64 */
             autos?: number;
+            before?: components["schemas"]["Before"];
             calling?: boolean;
             cancel?: components["schemas"]["Cancel"];
             confirmed?: {
@@ -1147,6 +1202,17 @@ export interface components {
             /** Format: int64 */
             version: number;
         };
+        RunCount: {
+            agent: string;
+            /** @description what their reason begins with, up to its first colon: gate, user, model */
+            reason?: string;
+            /** Format: int64 */
+            runs: number;
+            status: string;
+        };
+        RunCounts: {
+            counts: components["schemas"]["RunCount"][];
+        };
         RunLine: {
             address: string;
             agent: string;
@@ -1207,6 +1273,7 @@ export interface components {
             at: string;
             /** Format: int64 */
             autos?: number;
+            before?: components["schemas"]["Before"];
             bill?: components["schemas"]["Bill"];
             calling?: boolean;
             cancel?: components["schemas"]["Cancel"];
@@ -1309,6 +1376,29 @@ export interface components {
             updated_at?: string;
             waits?: components["schemas"]["Waiting"][];
         };
+        Spent: {
+            agent: string;
+            /**
+             * Format: date-time
+             * @description when the step began
+             */
+            at: string;
+            /**
+             * Format: int64
+             * @description all that were billed
+             */
+            calls: number;
+            model: string;
+            usage: components["schemas"]["Usage"];
+        };
+        SpentList: {
+            /** Format: date-time */
+            from: string;
+            /** @description what there was no call of is not in it */
+            spent: components["schemas"]["Spent"][];
+            /** Format: date-time */
+            to: string;
+        };
         StartBody: {
             agent: string;
             /** @description who starts it, where a backend does so for a user */
@@ -1345,6 +1435,7 @@ export interface components {
             id: string;
             key?: string;
             kind: string;
+            masks?: components["schemas"]["Mask"][];
             /** Format: int64 */
             ordinal?: number;
             reason?: string;
@@ -1569,6 +1660,11 @@ export interface components {
             until?: string;
             what: string;
             who?: string[];
+        };
+        Was: {
+            provenance?: components["schemas"]["Provenance"];
+            /** @description any JSON value; numbers keep every digit */
+            value?: unknown;
         };
     };
     responses: never;
@@ -1817,6 +1913,71 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": string;
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "count-runs": {
+        parameters: {
+            query?: {
+                /** @description ended runs of so many hours are counted, too */
+                ended_hours?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunCounts"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "sum-spent": {
+        parameters: {
+            query?: {
+                by?: "hour" | "day";
+                /** @description hours or days, the present one included; in UTC */
+                steps?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SpentList"];
                 };
             };
             /** @description Error */

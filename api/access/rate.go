@@ -1,4 +1,4 @@
-package api
+package access
 
 import (
 	"sync"
@@ -7,8 +7,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// rates bound how often each subject may ask.
-type rates struct {
+// Rates bound how often each subject may ask.
+type Rates struct {
 	limit rate.Limit
 	burst int
 
@@ -17,13 +17,14 @@ type rates struct {
 	swept time.Time
 }
 
-func newRates(limit rate.Limit, burst int) *rates {
-	return &rates{limit: limit, burst: burst, of: map[string]*rate.Limiter{}}
+// NewRates allows so many requests a second of a subject, and so many at once.
+func NewRates(perSecond float64, burst int) *Rates {
+	return &Rates{limit: rate.Limit(perSecond), burst: burst, of: map[string]*rate.Limiter{}}
 }
 
-// wait takes one request of a subject; where there is none left, it is how long
+// Wait takes one request of a subject; where there is none left, it is how long
 // until there is.
-func (r *rates) wait(subject string, now time.Time) time.Duration {
+func (r *Rates) Wait(subject string, now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sweep(now)
@@ -40,7 +41,7 @@ func (r *rates) wait(subject string, now time.Time) time.Duration {
 
 // sweep forgets whoever has not asked for so long that nothing is to be
 // remembered of them.
-func (r *rates) sweep(now time.Time) {
+func (r *Rates) sweep(now time.Time) {
 	if now.Sub(r.swept) < time.Minute {
 		return
 	}
