@@ -35,8 +35,8 @@ func told(t *testing.T, name string) []string {
 	for _, seq := range slices.Sorted(maps.Keys(events)) {
 		e := events[seq]
 		var d struct {
-			Tool, Status, Judgement string
-			Verdict                 json.RawMessage
+			Tool, Status, Judgement, Source string
+			Verdict                         json.RawMessage
 		}
 		require.NoError(t, json.Unmarshal(e.Data, &d))
 		if e.Type == agent.EventStepStarted {
@@ -47,6 +47,9 @@ func told(t *testing.T, name string) []string {
 			if more != "" {
 				word += " " + more
 			}
+		}
+		if d.Source == agent.SourceRollback {
+			word += " " + d.Source
 		}
 		if e.Type == agent.EventVerdict {
 			var v agent.VerdictData
@@ -65,6 +68,8 @@ func TestScenes(t *testing.T) {
 			"step_cut reserve", "step_done reserve", "undo_requested", "step_started release running", "step_settled reserve undone", "interrupt_settled", "turn_started", "reply"},
 		"rolled-back": {"step_done reserve", "interrupted", "step_settled track abandoned", "step_done ship", "undo_requested", "step_started release running",
 			"step_settled reserve undone", "interrupt_settled", "reply"},
+		"rolled-back-fields": {"state_set track", "interrupted", "step_settled track abandoned", "undo_requested", "step_started release running",
+			"step_settled reserve undone", "state_set rollback", "interrupt_settled", "reply"},
 		"cancelled-undone": {"step_done reserve", "cancel_requested", "step_started release running", "step_settled reserve undone", "cancelled"},
 		"edited": {"verdict pay_two valid edit", "gate_closed pay_two edited", "step_settled pay_two edited", "gate_opened pay_two", "verdict pay_two valid approve", "gate_counted pay_two",
 			"gate_closed pay_two approved", "step_resumed pay_two", "step_done pay_two"},

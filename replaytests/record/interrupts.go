@@ -89,6 +89,39 @@ func rolledBack(ctx context.Context, w *world) (string, error) {
 	return address, err
 }
 
+// rolledBackFields takes a turn back of which nothing stands, with what it had found:
+// the fields that it changed are as they were.
+func rolledBackFields(ctx context.Context, w *world) (string, error) {
+	begun := make(chan struct{})
+	more := boxes
+	more.Boxes++
+	track := func(ctx context.Context, a freight.Args) (freight.Mark, error) {
+		if a == boxes {
+			return freight.Mark{Mark: "Lyon 2"}, nil
+		}
+		close(begun)
+		<-ctx.Done()
+		return freight.Mark{}, ctx.Err()
+	}
+	calls := scripted.Then(scripted.Call("track", boxes), scripted.Call("reserve", boxes), scripted.Call("track", more))
+	address, err := w.freightRun(ctx, freight.World{Track: track}, calls, scripted.Say("It is as it was."))
+	if err != nil {
+		return "", err
+	}
+	<-begun
+	done := func(r *agent.Run) bool {
+		return len(r.Steps) == 3 && r.Steps[0].Status == agent.StepDone && r.Steps[1].Status == agent.StepDone
+	}
+	if _, err := w.until(ctx, address, "the slot", done); err != nil {
+		return "", err
+	}
+	if err := w.cut(ctx, address, agent.MessageRollback, agent.TookRolledBack); err != nil {
+		return "", err
+	}
+	_, err = w.resting(ctx, address, "user", 2)
+	return address, err
+}
+
 // cut interrupts a run, which must say that it is.
 func (w *world) cut(ctx context.Context, address string, p agent.MessagePolicy, want agent.TookHow) error {
 	r, err := w.starter.Message(ctx, address, signals.Message{ID: "cut", Principal: agent.Principal{Subject: receiver}, Text: "Wait, not yet.", Policy: p})

@@ -34,6 +34,7 @@ func scenarios() []scenario {
 		{name: "continued", run: continued},
 		{name: "interrupted", run: interrupted},
 		{name: "rolled-back", run: rolledBack},
+		{name: "rolled-back-fields", run: rolledBackFields},
 		{name: "cancelled-undone", run: cancelledAndUndone},
 		{name: "edited", run: edited},
 		{name: "taken-back", run: takenBack},
