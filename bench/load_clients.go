@@ -124,25 +124,36 @@ func (l *load) run(ctx context.Context) (loadCost, error) {
 	return l.cost, nil
 }
 
-// ask reads at its rate, whatever the answers take.
+// ask reads at its rate, whatever the answers take: what a late tick has left undone is
+// asked at once.
 func (l *load) ask(ctx context.Context, all *sync.WaitGroup) {
 	tick := time.NewTicker(time.Duration(float64(time.Second) / l.job.Reads))
 	defer tick.Stop()
-	for i := 0; ; i++ {
+	began := time.Now()
+	for asked := 0; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		run := l.path(i % l.job.Runs)
-		path := []string{"/v1/runs?page_size=50", "/v1/gates?role=boss", run + "/events?page_size=100", run + "/state?seq=2"}[i%4]
-		all.Go(func() {
-			if _, took, ok := l.send(context.WithoutCancel(ctx), http.MethodGet, path, nil); ok {
-				l.mu.Lock()
-				l.reads = append(l.reads, ms(took))
-				l.mu.Unlock()
-			}
-		})
+		for due := int(time.Since(began).Seconds() * l.job.Reads); asked < due; asked++ {
+			path := l.question(asked)
+			all.Go(func() { l.answer(context.WithoutCancel(ctx), path) })
+		}
+	}
+}
+
+// question is the path of the nth read: lists, events and states in turn.
+func (l *load) question(n int) string {
+	run := l.path(n % l.job.Runs)
+	return []string{"/v1/runs?page_size=50", "/v1/gates?role=boss", run + "/events?page_size=100", run + "/state?seq=2"}[n%4]
+}
+
+func (l *load) answer(ctx context.Context, path string) {
+	if _, took, ok := l.send(ctx, http.MethodGet, path, nil); ok {
+		l.mu.Lock()
+		l.reads = append(l.reads, ms(took))
+		l.mu.Unlock()
 	}
 }
 
