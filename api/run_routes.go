@@ -73,6 +73,7 @@ type ShownWhy struct {
 	TaskFailures int               `json:"task_failures,omitempty"`
 	TaskFailure  string            `json:"task_failure,omitempty"`
 	Unseen       []string          `json:"unseen,omitempty" doc:"what could not be looked at"`
+	RepairedBy   []starter.Repair  `json:"repaired_by,omitempty" doc:"the runs that undo steps of it, since it has ended"`
 }
 
 type listInput struct {
@@ -154,7 +155,7 @@ func (s *Server) whyRun(ctx context.Context, c *call, in *RunPath) (*body[ShownW
 	}
 	return &body[ShownWhy]{ShownWhy{Address: w.Address, FirstRunID: w.FirstRunID, Status: w.Status, Reason: w.Reason, Phase: w.Phase, Turn: w.Turn, Seq: w.Seq,
 		UpdatedAt: w.UpdatedAt, Sentence: w.Sentence, Next: w.Next, Waits: w.Waits, Activities: w.Activities, TaskFailures: w.TaskFailures,
-		TaskFailure: w.TaskFailure, Unseen: w.Unseen}}, nil
+		TaskFailure: w.TaskFailure, Unseen: w.Unseen, RepairedBy: w.RepairedBy}}, nil
 }
 
 type newsInput struct {

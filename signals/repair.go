@@ -35,7 +35,17 @@ func RepairKey(key, firstRunID string, steps []string) string {
 	if err != nil {
 		j = agent.JSON(key)
 	}
-	const most = 200
-	mark := "+undo-" + agent.DigestOf(j)[:16]
-	return key[:min(len(key), most-len(mark))] + mark
+	return RepairsUnder(key) + agent.DigestOf(j)[:repairMark]
+}
+
+const (
+	repairMark = 16  // what is shown of the digest, in bytes
+	mostOfKey  = 200 // bytes of a key
+)
+
+// RepairsUnder is what the keys of all repairs of runs under a key begin with. Keys
+// that are long share it: what a run repairs is in its own first event.
+func RepairsUnder(key string) string {
+	const mark = "+undo-"
+	return key[:min(len(key), mostOfKey-len(mark)-repairMark)] + mark
 }

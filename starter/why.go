@@ -24,6 +24,7 @@ type Why struct {
 	Seq        int64           `json:"seq,omitempty"` // of the last event that the journal has
 	UpdatedAt  time.Time       `json:"updated_at,omitzero"`
 	Repairs    *agent.Repaired `json:"repairs,omitempty"` // the run whose steps it undoes
+	RepairedBy []Repair        `json:"repaired_by,omitempty"` // the runs that undo steps of it, since it has ended; newest first, at most 20
 	Sentence   string          `json:"sentence"`
 	Next       string          `json:"next"` // which command, or what to do
 
@@ -63,6 +64,9 @@ func (s *Starter) Why(ctx context.Context, address string) (Why, error) {
 	if w.Repairs != nil {
 		w.Sentence = "undoes steps of " + w.Repairs.Address + ", and " + w.Sentence
 	}
+	for _, r := range w.RepairedBy {
+		w.Sentence += "; repaired " + r.String()
+	}
 	return w, nil
 }
 
@@ -74,6 +78,7 @@ type look struct {
 	run     *agent.Run // from the journal, else from the run itself; nil: neither
 	gates   []agent.Gate
 	effects []store.Effect
+	repairs []Repair
 	unseen  []string
 }
 
@@ -117,7 +122,7 @@ func (s *Starter) look(ctx context.Context, tenant, address string) *look {
 // known reports that Temporal knows the run.
 func (d described) known() bool { return d.err == nil && !d.missing }
 
-func (l *look) forgetRow() { l.row, l.run, l.gates, l.effects = nil, nil, nil, nil }
+func (l *look) forgetRow() { l.row, l.run, l.gates, l.effects, l.repairs = nil, nil, nil, nil, nil }
 
 // read reads the store. A run that it does not know is no error.
 func (l *look) read(ctx context.Context, r store.Reader, chain store.Chain) error {
@@ -138,6 +143,9 @@ func (l *look) read(ctx context.Context, r store.Reader, chain store.Chain) erro
 		return err
 	}
 	l.take(run)
+	if l.repairs, err = repairsOf(ctx, r, run); err != nil {
+		return err
+	}
 	ledger, ok := r.(store.Ledger)
 	if !ok {
 		return nil
@@ -173,7 +181,7 @@ func (l *look) nothing() error {
 
 // why are the facts.
 func (l *look) why() Why {
-	w := Why{Address: l.address, FirstRunID: l.firstRunID, Gates: l.gates, Effects: l.effects, Activities: l.activities,
+	w := Why{Address: l.address, FirstRunID: l.firstRunID, Gates: l.gates, Effects: l.effects, RepairedBy: l.repairs, Activities: l.activities,
 		TaskFailures: max(int(l.task.GetAttempt())-1, 0), TaskFailure: l.taskFailure, Unseen: l.unseen}
 	if run := l.run; run != nil {
 		w.FirstRunID, w.Status, w.Reason, w.Phase, w.Turn = run.FirstRunID, run.Status, run.Reason, run.Phase, run.Turn

@@ -128,7 +128,7 @@ func (c Chain) Check() error {
 
 // Check refuses a filter that no database can compare with.
 func (f RunFilter) Check() error {
-	return CheckText("agent", f.Agent, "status", string(f.Status), "reason", f.Reason, "user", f.User, "address", f.Address)
+	return CheckText("agent", f.Agent, "status", string(f.Status), "reason", f.Reason, "user", f.User, "address", f.Address, "under", f.Under)
 }
 
 // Check refuses a filter that no database can compare with.

@@ -197,6 +197,7 @@ type RunFilter struct {
 	Reason  string // what it begins with: "budget:", "model"
 	User    string
 	Address string // all chains of one address
+	Under   string // what the address begins with
 	After   string
 	Limit   int // 0: 50; at most 500
 }

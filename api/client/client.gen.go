@@ -600,10 +600,26 @@ type Receipt struct {
 	Took   *Took        `json:"took,omitempty"`
 }
 
+// Repair defines model for Repair.
+type Repair struct {
+	Address string         `json:"address"`
+	At      time.Time      `json:"at"`
+	Reason  string         `json:"reason,omitempty,omitzero"`
+	Status  string         `json:"status"`
+	Steps   []RepairedStep `json:"steps"`
+}
+
 // Repaired defines model for Repaired.
 type Repaired struct {
 	Address    string `json:"address"`
 	FirstRunID string `json:"first_run_id"`
+}
+
+// RepairedStep defines model for RepairedStep.
+type RepairedStep struct {
+	Status string `json:"status"`
+	Step   string `json:"step"`
+	Tool   string `json:"tool"`
 }
 
 // Reply defines model for Reply.
@@ -874,15 +890,18 @@ type ShownWhy struct {
 	FirstRunID string    `json:"first_run_id,omitempty,omitzero"`
 
 	// Next which command comes next, or what to do
-	Next         string `json:"next"`
-	Phase        string `json:"phase,omitempty,omitzero"`
-	Reason       string `json:"reason,omitempty,omitzero"`
-	Sentence     string `json:"sentence"`
-	Seq          int64  `json:"seq,omitempty,omitzero"`
-	Status       string `json:"status,omitempty,omitzero"`
-	TaskFailure  string `json:"task_failure,omitempty,omitzero"`
-	TaskFailures int64  `json:"task_failures,omitempty,omitzero"`
-	Turn         int64  `json:"turn,omitempty,omitzero"`
+	Next   string `json:"next"`
+	Phase  string `json:"phase,omitempty,omitzero"`
+	Reason string `json:"reason,omitempty,omitzero"`
+
+	// RepairedBy the runs that undo steps of it, since it has ended
+	RepairedBy   []Repair `json:"repaired_by,omitempty,omitzero"`
+	Sentence     string   `json:"sentence"`
+	Seq          int64    `json:"seq,omitempty,omitzero"`
+	Status       string   `json:"status,omitempty,omitzero"`
+	TaskFailure  string   `json:"task_failure,omitempty,omitzero"`
+	TaskFailures int64    `json:"task_failures,omitempty,omitzero"`
+	Turn         int64    `json:"turn,omitempty,omitzero"`
 
 	// Unseen what could not be looked at
 	Unseen    []string  `json:"unseen,omitempty,omitzero"`

@@ -26,6 +26,7 @@ type runView struct {
 	Started, At               moment
 	FirstRunID, Repairs       string
 	RepairsPath               string
+	RepairedBy                []repairView
 	Said                      string // the latest reply
 	Waits                     []waitView
 	Past                      *pastView    // not how it stands, but how it stood
@@ -48,6 +49,13 @@ type runView struct {
 	Exports                   []link
 	Follows                   bool   // it is the run as it stands, and goes on
 	Live                      string // address of what it follows
+}
+
+// repairView is a run that undoes steps of the one that is shown.
+type repairView struct {
+	Path, Address string
+	Status        statusView
+	Steps         []stepView
 }
 
 type waitView struct {
@@ -195,6 +203,13 @@ func (v *visit) why(view *runView, f found) {
 		return
 	}
 	view.Sentence, view.Next, view.Unseen = upper(w.Sentence), w.Next, w.Unseen
+	for _, r := range w.RepairedBy {
+		repair := repairView{Path: pathOf(r.Address), Address: r.Address, Status: runStatus(r.Status)}
+		for _, s := range r.Steps {
+			repair.Steps = append(repair.Steps, stepView{ID: s.Step, Tool: s.Tool, Status: stepStatus(s.Status)})
+		}
+		view.RepairedBy = append(view.RepairedBy, repair)
+	}
 }
 
 // body is the run itself.

@@ -12,6 +12,7 @@ import (
 
 	"interlock/agent"
 	"interlock/llm/scripted"
+	"interlock/starter"
 )
 
 const runAt = "/runs/pay/1"
@@ -39,6 +40,17 @@ func TestRun_Timeline(t *testing.T) {
 	require.Contains(t, page.body, `<bdi class="said" dir="auto">gate 2.1 approved, by ann (refunds), unverified</bdi>`, "the table says the same")
 	require.Contains(t, page.body, `class="bar gate green"`)
 	require.Contains(t, page.body, `class="bar step blue open"`)
+}
+
+// What was undone since a run has ended stands on its page, with the run that did it.
+func TestRun_Repaired(t *testing.T) {
+	w := newWorld(t)
+	w.atGate("1", payOptions{}, args)
+	require.NotContains(t, w.as("oda").get(runAt).body, "Repaired by")
+	w.runs.mends = []starter.Repair{{Address: "acme/pay/1+undo-7", Status: agent.RunWaiting,
+		Steps: []starter.RepairedStep{{Step: "3.1", Tool: "refund", Status: agent.StepUndone}, {Step: "1.1", Tool: "find_order", Status: agent.StepDone}}}}
+	require.Regexp(t, `(?s)Repaired by</dt><dd><a href="/runs/pay/1&#43;undo-7">acme/pay/1&#43;undo-7</a>.*?waiting</b>; step 3.1 <code>refund</code>[^;]*undone</b>; step 1.1 <code>find_order</code>[^;]*done</b>`,
+		w.as("oda").get(runAt).body)
 }
 
 // The page shows the run as it stood after any event, and what that changed.

@@ -49,9 +49,10 @@ type runs struct {
 	t     *testing.T
 	store store.Store
 	all   map[string]*agenttest.Run
-	down  error // of everything that needs Temporal
-	lag   bool  // the journal does not get what comes
-	calls int   // inputs that were sent
+	down  error            // of everything that needs Temporal
+	lag   bool             // the journal does not get what comes
+	mends []starter.Repair // of every run
+	calls int              // inputs that were sent
 	told  []string
 }
 
@@ -236,7 +237,7 @@ func (r *runs) Why(_ context.Context, address string) (starter.Why, error) {
 	if run == nil {
 		return starter.Why{}, agent.Errorf(agent.CodeNotFound, "there is no run %s", address)
 	}
-	why := starter.Why{Address: address, Status: run.Run().Status, Sentence: "waits, as the test says", Next: "interlock run get " + address, Waits: run.Run().Waits()}
+	why := starter.Why{Address: address, Status: run.Run().Status, Sentence: "waits, as the test says", Next: "interlock run get " + address, Waits: run.Run().Waits(), RepairedBy: r.mends}
 	if r.down != nil {
 		why.Unseen = []string{"Temporal: " + r.down.Error()}
 	}

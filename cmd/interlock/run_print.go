@@ -20,6 +20,9 @@ func printRun(w io.Writer, shown shownRun) error {
 	if r.Repairs != nil {
 		p.line("  repairs    %s (first run %s), which has ended", r.Repairs.Address, r.Repairs.FirstRunID)
 	}
+	for _, x := range shown.RepairedBy {
+		p.line("  repaired   %s", x)
+	}
 	for _, u := range r.Undo {
 		p.line("  to undo    step %s, asked for by %s: %s", u.Step, inline(u.By), inline(u.Reason))
 	}

@@ -32,6 +32,11 @@ func (a *app) runGetCommand() *cobra.Command {
 			if usage, err := s.store.ModelUsage(ctx, tenant, address); err == nil {
 				shown.Bill = &bill{usage.Calls, usage.Twice, usage.Usage}
 			}
+			if run.Status.Ended() {
+				if shown.RepairedBy, err = s.starter.Repairs(ctx, run); err != nil {
+					return err
+				}
+			}
 		}
 		return a.show(output, shown, func(w io.Writer) error { return printRun(w, shown) })
 	})
@@ -41,7 +46,8 @@ func (a *app) runGetCommand() *cobra.Command {
 // shownRun is a run and, where there is a store, what its provider billed.
 type shownRun struct {
 	*agent.Run
-	Bill *bill `json:"bill,omitempty"`
+	Bill       *bill            `json:"bill,omitempty"`
+	RepairedBy []starter.Repair `json:"repaired_by,omitempty"`
 }
 
 // bill is what a provider billed for a run: a call that was asked again, because

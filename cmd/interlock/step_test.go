@@ -101,6 +101,8 @@ func TestStep_Undo(t *testing.T) {
 	w.do(t, do("gate", "reject", repair, gate.ID, "--digest", gate.Digest, "--reason", "sold out", "--as", "ann", "--role", "box_office", "--wait")...)
 	require.Contains(t, w.do(t, do("run", "why", repair)...), "not undone: 1.1 book: stands, its undo, step "+gate.ID+", free, was rejected by ann: sold out")
 	require.Contains(t, w.do(t, do("run", "list", "--address", repair)...), "completed")
+	require.Contains(t, w.do(t, do("run", "get", address)...), "repaired   by "+repair+", completed: 1.1 book stands")
+	require.Contains(t, w.do(t, do("run", "why", address)...), "; repaired by "+repair+", completed: 1.1 book stands")
 	text = w.do(t, do("run", "watch", repair)...)
 	require.Contains(t, text, "olga, unverified asks that step 1.1 be undone: ill")
 	code(exitEnded, "the run has ended", "run", "message", repair, "hello", "--as", "c")

@@ -90,6 +90,7 @@ func (s *Store) RunRows(ctx context.Context, tenant string, f store.RunFilter) (
 	q.Equal("status", string(f.Status))
 	q.Equal(`"user"`, f.User)
 	q.Equal("address", f.Address)
+	q.Begins("address", f.Under)
 	if f.Reason != "" {
 		q.And(`starts_with(reason, %)`, f.Reason)
 	}

@@ -123,6 +123,9 @@ var listTests = []contract{
 			{store.RunFilter{}, []string{"acme/refund/10 r5", "acme/refund/1 r4", "acme/refund/1 r3", "acme/refund/1 r2", "acme/refund/1 r1"}},
 			{store.RunFilter{Address: "acme/refund/1"}, []string{"acme/refund/1 r4", "acme/refund/1 r3", "acme/refund/1 r2", "acme/refund/1 r1"}},
 			{store.RunFilter{Address: "acme/refund"}, nil},
+			{store.RunFilter{Under: "acme/refund/10"}, []string{"acme/refund/10 r5"}},
+			{store.RunFilter{Under: "acme/refund/1"}, []string{"acme/refund/10 r5", "acme/refund/1 r4", "acme/refund/1 r3", "acme/refund/1 r2", "acme/refund/1 r1"}},
+			{store.RunFilter{Under: "acme/refund/%"}, nil},
 		} {
 			for limit := 1; limit <= 3; limit++ {
 				c.filter.Limit, c.filter.After = limit, ""
@@ -195,7 +198,7 @@ var listTests = []contract{
 		}
 	}},
 	{"text that no database holds is no filter", func(t *testing.T, s store.Store) {
-		for _, f := range []store.RunFilter{{Agent: "a\x00"}, {Status: "\xff"}, {Reason: "a\x00"}, {User: "\xff"}, {Address: "a\x00"}} {
+		for _, f := range []store.RunFilter{{Agent: "a\x00"}, {Status: "\xff"}, {Reason: "a\x00"}, {User: "\xff"}, {Address: "a\x00"}, {Under: "a\x00"}} {
 			_, err := s.RunRows(context.Background(), "acme", f)
 			requireCode(t, agent.CodeInvalid, err)
 		}

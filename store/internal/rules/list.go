@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"interlock/agent"
 	"interlock/store"
@@ -30,6 +31,14 @@ func (q *Query) And(condition string, values ...any) {
 func (q *Query) Equal(column, value string) {
 	if value != "" {
 		q.And(column+" = %", value)
+	}
+}
+
+// Begins adds a condition, unless the prefix is empty, which an index on the column
+// serves. The column is compared by its bytes, and holds valid UTF-8.
+func (q *Query) Begins(column, prefix string) {
+	if prefix != "" {
+		q.And(column+" >= % AND "+column+" < %", prefix, prefix+string(utf8.MaxRune))
 	}
 }
 
