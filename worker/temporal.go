@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/client"
-	sdklog "go.temporal.io/sdk/log"
 
 	"interlock/agent"
 	"interlock/config"
@@ -26,7 +25,7 @@ func Dial(ctx context.Context, c config.Config, log *slog.Logger) (client.Client
 	if log == nil {
 		log = slog.Default()
 	}
-	options.Logger = sdklog.NewStructuredLogger(log)
+	options.Logger = SDKLog(log)
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	t, err := client.DialContext(ctx, options)

@@ -245,6 +245,7 @@ func TestDemo_Interrupt(t *testing.T) {
 	r := play(t, context.Background(), nil, "demo", "--scenario", "interrupt")
 	require.Equal(t, exitOK, r.code, r.err)
 	require.Less(t, strings.Count(r.out, "\n"), 30, "one screen")
+	require.NotContains(t, r.err, "level=", "to be told to stop is no error")
 	for _, want := range []string{"three tools are in flight", "Actually, cancel that", "this turn is cut short, taken up by turn 2",
 		"book_flight     undone", "reserve_car     done", "compare_hotels  abandoned", "release_flight  done",
 		"What code told the model", "I stopped. What stands: car in Zurich.", "Checked: the desk holds the car and no flight."} {

@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	"go.temporal.io/sdk/client"
-	sdklog "go.temporal.io/sdk/log"
 
 	"interlock/agent"
 	"interlock/config"
@@ -139,7 +138,7 @@ func (s *stage) openTemporal(ctx context.Context) (err error) {
 	}
 	s.later(s.temporal.Stop)
 	// The server's own client logs nothing; what goes wrong in a task must be seen.
-	s.client, err = client.DialContext(ctx, client.Options{HostPort: s.temporal.Address(), Logger: sdklog.NewStructuredLogger(s.log)})
+	s.client, err = client.DialContext(ctx, client.Options{HostPort: s.temporal.Address(), Logger: worker.SDKLog(s.log)})
 	if err != nil {
 		return fmt.Errorf("local Temporal: %w", err)
 	}
