@@ -53,7 +53,7 @@ func refused(code Code, format string, args ...any) Receipt {
 // sent checks what every input of a sender has: an id, and a run that still
 // takes inputs. repeat is set where the id was handled before.
 func (m *Machine) sent(what, id, body string, who Principal) (r Receipt, stop bool) {
-	if err := checkPrincipal(who); err != nil {
+	if err := CheckPrincipal(who); err != nil {
 		return refused(CodeInvalid, "%v", err), true
 	}
 	switch {
@@ -141,8 +141,9 @@ func CheckText(text string, limit int) error {
 	return nil
 }
 
-// checkPrincipal keeps what senders say of themselves short and storable.
-func checkPrincipal(p Principal) error {
+// CheckPrincipal keeps what senders say of themselves short and storable: no run takes
+// an input of anybody else.
+func CheckPrincipal(p Principal) error {
 	for _, s := range append([]string{p.Subject, p.Tenant, p.Auth}, p.Roles...) {
 		if len(s) > idLimit || clean(s) != s {
 			return Errorf(CodeInvalid, "the principal has a name that is longer than %d bytes or not plain text", idLimit)

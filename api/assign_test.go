@@ -35,6 +35,7 @@ func TestAssign(t *testing.T) {
 	l.post("op", path+"/gates/1.1/unassign", "a-6", nil).ok(http.StatusOK)
 	require.Nil(t, assigned())
 	l.post("ann", path+"/gates/1.1/assign", "a-7", `{"minutes":481}`).problem(http.StatusUnprocessableEntity, agent.CodeInvalid)
+	l.post("ann", path+"/gates/1.1/assign", "a-7", `{"to":"b\nob"}`).problem(http.StatusUnprocessableEntity, agent.CodeInvalid)
 	l.post("ann", path+"/gates/1.1/assign", "a-8", nil).ok(http.StatusOK)
 	l.post("bob", path+"/gates/1.1/verdict", "v-1", map[string]string{"digest": gate.Digest, "verdict": "approve"}).ok(http.StatusOK)
 	l.post("ann", path+"/gates/1.1/assign", "a-9", nil).problem(http.StatusConflict, agent.CodeGateClosed)

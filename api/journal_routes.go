@@ -135,7 +135,7 @@ func (s *Server) contextOf(ctx context.Context, c *call, in *contextInput) (*bod
 		return nil, err
 	}
 	view, err := agent.ViewAt(events, in.Turn)
-	return &body[agent.View]{view}, err
+	return &body[agent.View]{view}, within(err)
 }
 
 func (s *Server) export(ctx context.Context, c *call, in *RunPath) (*exportOutput, error) {

@@ -141,6 +141,15 @@ func (s *Server) problemOf(ctx context.Context, err error) *Problem {
 	return p
 }
 
+// within keeps what is said of a part that a run does not have. It is for errors of a
+// run that the caller has been found to see: of others nothing is told.
+func within(err error) error {
+	if agent.ErrorCode(err) == agent.CodeNotFound {
+		return problem(agent.CodeNotFound, err.Error())
+	}
+	return err
+}
+
 // writeProblem is for what is refused before a route is reached.
 func writeProblem(w http.ResponseWriter, p *Problem) {
 	for k, values := range p.GetHeaders() {

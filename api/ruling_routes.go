@@ -75,7 +75,7 @@ func (s *Server) lift(ctx context.Context, c *call, in *liftInput) (*body[SentIn
 		return nil, err
 	}
 	r, err := s.runs.LiftRuling(ctx, address, signals.LiftRuling{ID: c.key, Ruling: in.Ruling, Principal: c.principal(), Reason: in.Body.Reason, TraceID: c.trace})
-	return c.sent(address, r, err)
+	return c.sent(address, r, within(err))
 }
 
 func (s *Server) confirm(ctx context.Context, c *call, in *confirmInput) (*body[SentInput], error) {
@@ -84,5 +84,5 @@ func (s *Server) confirm(ctx context.Context, c *call, in *confirmInput) (*body[
 		return nil, err
 	}
 	r, err := s.runs.ConfirmRuling(ctx, address, signals.ConfirmRuling{ID: c.key, Ruling: in.Ruling, Principal: c.principal(), Reason: given(in.Body).Reason, TraceID: c.trace})
-	return c.sent(address, r, err)
+	return c.sent(address, r, within(err))
 }

@@ -154,7 +154,7 @@ func (s *Server) undo(ctx context.Context, c *call, in *undoInput) (*body[starte
 	}
 	out, err := s.runs.Undo(ctx, address, signals.Undo{ID: c.key, Principal: c.principal(), Steps: in.Body.Steps, Reason: in.Body.Reason, TraceID: c.trace})
 	if err != nil {
-		return nil, err
+		return nil, within(err)
 	}
 	return &body[starter.Undone]{out}, nil
 }

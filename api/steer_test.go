@@ -37,6 +37,8 @@ func TestSteering(t *testing.T) {
 	l.post("backend", path+"/amend", "a-2", `{"fields":{"paid":"x"}}`).problem(http.StatusForbidden, agent.CodeDenied)
 	l.post("backend", path+"/amend", "a-2", `{"fields":7}`).problem(http.StatusUnprocessableEntity, agent.CodeInvalid)
 	l.post("op", path+"/undo", "u-1", `{"steps":["1.1"],"reason":"x"}`).problem(http.StatusConflict, agent.CodeConflict)
+	absent := l.post("op", path+"/undo", "u-2", `{"steps":["9.9"],"reason":"x"}`).problem(http.StatusNotFound, agent.CodeNotFound)
+	require.Contains(t, absent.Detail, "step 9.9 cannot be undone: the run has no such step", "the run may be seen: which part of it is absent is told")
 	l.post("cust", path+"/cancel", "c-0", `{"undo":"run"}`).problem(http.StatusForbidden, agent.CodeDenied)
 	sent("cust", "cancel", "c-1", `{"undo":"turn","reason":"changed my mind"}`)
 	require.Equal(t, agent.RunCancelled, run().Status)
@@ -55,7 +57,8 @@ func TestRulings(t *testing.T) {
 	require.Equal(t, agent.RulingBinds, list()[0].Status)
 	l.post("nurse", path+"/rulings/1.1/lift", "l-1", `{"reason":"x"}`).problem(http.StatusForbidden, agent.CodeDenied)
 	l.post("ann", path+"/rulings/1.1/lift", "l-2", `{}`).problem(http.StatusUnprocessableEntity, agent.CodeInvalid)
-	l.post("ann", path+"/rulings/9.9/lift", "l-3", `{"reason":"x"}`).problem(http.StatusNotFound, agent.CodeNotFound)
+	absent := l.post("ann", path+"/rulings/9.9/lift", "l-3", `{"reason":"x"}`).problem(http.StatusNotFound, agent.CodeNotFound)
+	require.Contains(t, absent.Detail, "the run has no ruling 9.9; it has: 1.1")
 	l.post("ann", path+"/rulings/1.1/lift", "l-4", `{"reason":"a photo came"}`).ok(http.StatusOK)
 	require.Equal(t, agent.RulingLifted, list()[0].Status)
 	l.fake.propose("acme/desk/k", func(r *agenttest.Run) {

@@ -28,6 +28,10 @@ func (s *Server) stream(ctx context.Context, c *call, from func(ctx context.Cont
 	return &huma.StreamResponse{Body: func(h huma.Context) {
 		defer leave()
 		r, w := humago.Unwrap(h)
+		if r.Method == http.MethodHead {
+			sse.Head(w)
+			return
+		}
 		// The deadline of a request does not hold here; the end of its connection does.
 		s.streams.Send(context.WithValue(c.connection, callKey{}, c), w, sse.Sending{From: from, Beside: beside,
 			Still:   func(ctx context.Context) error { return s.still(ctx, c, r) },

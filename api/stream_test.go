@@ -237,6 +237,32 @@ func TestStream_Bounded(t *testing.T) {
 	}, patience, 20*time.Millisecond)
 }
 
+// A HEAD is answered at once, and opens no stream: the connection takes the next
+// request.
+func TestStream_Head(t *testing.T) {
+	l := newLab(t)
+	t.Cleanup(l.server.EndStreams) // one that was opened all the same would hold the server up
+	path := l.run("k")
+	for _, stream := range []string{"/v1/gates/stream", path + "/stream"} {
+		client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}, Timeout: patience / 4}
+		for _, ask := range [][2]string{{http.MethodHead, stream}, {http.MethodGet, path}} {
+			r, err := http.NewRequest(ask[0], l.http.URL+ask[1], nil)
+			require.NoError(t, err)
+			r.Header.Set("Authorization", "Bearer "+l.tokens["ann"])
+			res, err := client.Do(r)
+			require.NoError(t, err, "%v", ask)
+			require.Equal(t, http.StatusOK, res.StatusCode)
+			if ask[0] == http.MethodHead {
+				require.Equal(t, "text/event-stream", res.Header.Get("Content-Type"))
+			}
+			_, err = io.Copy(io.Discard, res.Body)
+			require.NoError(t, err)
+			require.NoError(t, res.Body.Close())
+		}
+		require.Eventually(t, func() bool { return l.server.OpenStreams() == 0 }, patience, 20*time.Millisecond)
+	}
+}
+
 // Access that is revoked ends the stream.
 func TestStream_Revoked(t *testing.T) {
 	l := newLab(t)

@@ -132,7 +132,17 @@ func (in Start) input() (signals.Start, error) {
 	}
 	start := signals.Start{Agent: in.Agent, Version: in.Version, Tenant: in.Tenant, Key: in.Key, Principal: in.Principal, User: in.User,
 		Body: body, Message: in.Message, TraceID: in.TraceID}
-	return start, signals.CheckStart(start)
+	if err := signals.CheckStart(start); err != nil {
+		return start, err
+	}
+	// A run does not refuse this at its start: it would begin without its first message,
+	// and take none of that user's.
+	for _, who := range []agent.Principal{in.Principal, {Subject: in.User}} {
+		if err := agent.CheckPrincipal(who); err != nil {
+			return start, err
+		}
+	}
+	return start, nil
 }
 
 // options are what all starts have in common.

@@ -198,6 +198,12 @@ func TestRefusedAtOnce(t *testing.T) {
 		_, err := s.Amend(ctx, address, signals.Amend{ID: "1", Principal: ann, Fields: agent.JSON(fields)})
 		requireInvalid("amend "+fields, err)
 	}
+	for _, name := range []string{strings.Repeat("x", 201), strings.Repeat("ש", 150), "a\x00"} { // their messages would be refused
+		_, err := s.Start(ctx, starter.Start{Agent: "lab", Tenant: "acme", Key: "k", Principal: ann, User: name})
+		requireInvalid("user", err)
+		_, err = s.Start(ctx, starter.Start{Agent: "lab", Tenant: "acme", Key: "k", Principal: agent.Principal{Subject: name}})
+		requireInvalid("principal", err)
+	}
 	_, err := s.Wait(ctx, address, -1)
 	requireInvalid("wait", err)
 	for name, body := range map[string]any{"a channel": make(chan int), "NUL": "a\x00"} {

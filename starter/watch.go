@@ -31,7 +31,8 @@ const (
 // An event number that was seen is not shown again. Where the run was reset, its
 // new events may therefore follow old ones of the branch that does not count any
 // more; as soon as the journal is found to be shorter than what was seen, the
-// watch ends with CodeConflict and says to which event the run was reset.
+// watch ends with CodeConflict and says to which event the run was reset. A number
+// beyond the end of a run that has ended is none of its: the watch ends at once.
 //
 // A run that has just been started and recorded nothing yet is waited for; one
 // that nobody knows is CodeNotFound. Of the runs that follow one another under
@@ -183,7 +184,10 @@ func (w *watcher) idle(ctx context.Context) (ended bool, err error) {
 	case row.FirstRunID != w.chain.FirstRunID: // another follows it: nothing can come any more
 		return true, nil
 	case row.Seq < w.last:
-		return false, w.wasReset(ctx, row.Seq)
+		if err := w.wasReset(ctx, row.Seq); err != nil {
+			return false, err
+		}
+		return row.Head.Status.Ended(), nil // its journal is whole, and has no such number
 	case row.Head.Status.Ended() && row.Seq == w.last:
 		return true, nil
 	case row.Seq == w.last && time.Since(w.asked) > askEvery:

@@ -128,6 +128,21 @@ func TestWatch_Behind(t *testing.T) {
 	require.Equal(t, []int64{6}, seqs)
 }
 
+// A number beyond the last event of a run that has ended: nothing can follow it.
+func TestWatch_BeyondTheEnd(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
+	defer stop()
+	m := stored(started(t, "first", "", noon).message("m", "hi"))
+	s := starter.New(&fake{}, starter.WithReader(branched{m, []store.Branch{{RunID: "run", First: 1, Last: 3}}}))
+	time.AfterFunc(300*time.Millisecond, func() { m.change(func() { m.chains[0].completed() }) })
+	for range 2 { // while it goes on, and when it has ended
+		seqs, err := watched(ctx, s, 99, nothing)
+		require.NoError(t, err)
+		require.Empty(t, seqs)
+	}
+}
+
 // The run that stood at the address is watched, not the one that follows it.
 func TestWatch_Followed(t *testing.T) {
 	t.Parallel()

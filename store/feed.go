@@ -17,7 +17,8 @@ type Feed interface {
 	// where nothing was found.
 	//
 	// An event may come some moments after readers of its run see it: as soon as all
-	// writes that had begun before it have ended.
+	// writes that had begun before it have ended. A place that this feed cannot have
+	// named, such as one behind its end, is CodeInvalid.
 	Appended(ctx context.Context, f FeedFilter) (found []Appended, next string, err error)
 	// FeedEnd is the place behind which nothing stands yet.
 	FeedEnd(ctx context.Context) (place string, err error)

@@ -177,7 +177,7 @@ func (e Entry) Check() error {
 		return errors.New("sha256 is no hash: 64 hexadecimal digits in lower case")
 	case signals.CheckAddress(e.Tenant, "a", "k") != nil:
 		return fmt.Errorf("tenant %q is none: 1 to 63 of a-z, 0-9, _ and -", e.Tenant)
-	case !isName(e.Subject):
+	case !IsName(e.Subject):
 		return fmt.Errorf("subject %q is none: 1 to 200 bytes without control characters and without spaces around it", e.Subject)
 	case len(e.May) == 0:
 		return fmt.Errorf("may is empty: it is one or more of %v", Roles)
@@ -188,14 +188,15 @@ func (e Entry) Check() error {
 		}
 	}
 	for _, r := range e.Roles {
-		if !isName(r) {
+		if !IsName(r) {
 			return fmt.Errorf("role %q is none: 1 to 200 bytes without control characters and without spaces around it", r)
 		}
 	}
 	return nil
 }
 
-func isName(s string) bool {
+// IsName reports whether a person, or a role, can be called so.
+func IsName(s string) bool {
 	return s != "" && len(s) <= 200 && strings.TrimSpace(s) == s && !strings.ContainsFunc(s, unicode.IsControl) && strings.ToValidUTF8(s, "") == s
 }
 

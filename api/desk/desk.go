@@ -101,12 +101,23 @@ func (d Desk) Assign(ctx context.Context, s store.Assignments, c access.Caller, 
 	if lasts == 0 {
 		lasts = Usual
 	}
+	if err := named(to); err != nil {
+		return Look{}, err
+	}
 	a := store.Assignment{Chain: run, Gate: g.ID, Subject: to, By: c.Subject, At: d.At, Until: d.At.Add(lasts)}
 	stands, err := s.Assign(ctx, a, d.giver(c, run, g.ID))
 	if agent.ErrorCode(err) == agent.CodeConflict {
 		return Look{}, agent.Errorf(agent.CodeConflict, "%s looks at it until %s: they can hand it over, and so can an operator", stands.Subject, stands.Until.Format(time.RFC3339))
 	}
 	return d.look(stands), err
+}
+
+// named refuses what is nobody's name: it would stand on everybody's pages.
+func named(who string) error {
+	if !access.IsName(who) {
+		return agent.Errorf(agent.CodeInvalid, "a name has 1 to 200 bytes, without control characters and without spaces around it: give the one that they are signed in by")
+	}
+	return nil
 }
 
 // Unassign lets a gate go. Where it is not the caller's to let go nothing changes.
@@ -135,6 +146,11 @@ func Whose(c access.Caller, subject string) (string, error) {
 func SetAbsence(ctx context.Context, s store.Assignments, c access.Caller, subject, cover string, from, until, now time.Time) (store.Absence, error) {
 	if from.IsZero() {
 		from = now
+	}
+	for _, who := range []string{subject, cover} {
+		if err := named(who); err != nil {
+			return store.Absence{}, err
+		}
 	}
 	a := store.Absence{Tenant: c.Tenant, Subject: subject, Cover: cover, From: from.UTC().Truncate(time.Microsecond), Until: until.UTC().Truncate(time.Microsecond), By: c.Subject}
 	return a, s.SetAbsence(ctx, a)

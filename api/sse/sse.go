@@ -181,11 +181,21 @@ type writer struct {
 	within time.Duration
 }
 
-func (w *writer) begin() error {
-	h := w.Header()
+// Head answers a HEAD: what a stream's answer begins with, and no stream. Whoever asks
+// so takes the answer for whole, and sends the next request on the same connection.
+func Head(w http.ResponseWriter) {
+	headers(w.Header())
+	w.WriteHeader(http.StatusOK)
+}
+
+func headers(h http.Header) {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // a proxy that gathers would hold everything back
+}
+
+func (w *writer) begin() error {
+	headers(w.Header())
 	_ = w.conn.SetReadDeadline(time.Time{})
 	return w.write(fmt.Sprintf("retry: %d\n\n", RetryAfter.Milliseconds()))
 }

@@ -52,6 +52,9 @@ func decideSeveral(v *visit) error {
 	if err == nil && len(chosen) == 0 {
 		err = agent.Errorf(agent.CodeInvalid, "no gate is chosen: tick those that the verdict is about")
 	}
+	if err == nil {
+		err = v.checkSeveral(chosen, word, reason)
+	}
 	if err != nil {
 		return v.inboxAgain(chosen, err)
 	}
@@ -106,6 +109,17 @@ func (v *visit) severalOf() (word agent.VerdictValue, reason string, err error) 
 		return word, reason, err
 	}
 	return word, "", agent.Errorf(agent.CodeInvalid, "%q is no verdict for several gates: approve or reject", word)
+}
+
+// checkSeveral says what no run would take, before anything is sent: afterwards the
+// reason would be lost, and its mistake be told of none of the gates.
+func (v *visit) checkSeveral(chosen []choice, word agent.VerdictValue, reason string) error {
+	for _, c := range chosen {
+		if err := agent.CheckVerdict(agent.Verdict{Gate: c.gate, Digest: c.digest, Verdict: word, Reason: reason, Principal: v.caller.Principal()}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // inboxAgain shows the inbox with what was chosen and what is missing.

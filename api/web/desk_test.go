@@ -3,6 +3,7 @@ package web_test
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,9 +79,11 @@ func TestAbsences(t *testing.T) {
 	ann, bob, oda := w.as("ann"), w.as("bob"), w.as("oda")
 	ann.post(path("1", "2.1")+"/take", nil)
 	require.Contains(t, ann.get("/absences").body, "Nobody is away.")
+	far := ann.post(path("1", "2.1")+"/hand", url.Values{"to": {strings.Repeat("x", 201)}})
+	require.Equal(t, http.StatusUnprocessableEntity, far.status, "everybody's page would have to show it")
 	form := url.Values{"cover": {"bob"}, "from": {""}, "until": {"2026-03-02T08:00"}}
 	require.Equal(t, http.StatusForbidden, bob.post("/absences", with(form, "subject", "ann")).status)
-	for field, values := range map[string][]string{"until": {"", "soon", "2026-03-01T11:00"}, "cover": {"", "ann"}, "from": {"2026-03-03T08:00", "x"}} {
+	for field, values := range map[string][]string{"until": {"", "soon", "2026-03-01T11:00"}, "cover": {"", "ann", strings.Repeat("x", 201), "b\nob"}, "from": {"2026-03-03T08:00", "x"}} {
 		for _, value := range values {
 			wrong := ann.post("/absences", with(form, field, value))
 			require.Equal(t, http.StatusUnprocessableEntity, wrong.status, "%s=%s", field, value)

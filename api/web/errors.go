@@ -69,6 +69,10 @@ func (v *visit) showError(err error) {
 		}
 	case agent.CodeUnavailable:
 		v.w.Header().Set("Retry-After", "5")
+		v.Log.ErrorContext(v.ctx, "page failed", "path", v.r.URL.Path, "request_id", v.id, "error", err)
+		if !v.caller.Is(access.Operator) { // it can name hosts, databases and their users
+			view.Text = "What this page needs did not answer: try again in a moment. The log says more, under the id below"
+		}
 		if v.r.Method == http.MethodPost {
 			view.Text += ". Whether it arrived is not known: send it again, which is harmless, since the same form is one act."
 			view.Retry = v.again()

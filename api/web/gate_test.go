@@ -143,5 +143,10 @@ func TestGate_Unreachable(t *testing.T) {
 	require.Equal(t, http.StatusOK, page.status, page.body)
 	require.Contains(t, page.body, "The store cannot be read just now")
 	w.runs.down = w.reading.down
-	require.Equal(t, http.StatusServiceUnavailable, ann.get(path("1", "2.1")).status)
+	away := ann.get(path("1", "2.1"))
+	require.Equal(t, http.StatusServiceUnavailable, away.status)
+	require.NotContains(t, away.body, "the database is away", "where what runs is no business of who reads the page")
+	line := w.audit.last("the database is away")
+	require.Contains(t, line, `"request_id":"`+away.header.Get("X-Request-Id")+`"`)
+	require.Contains(t, w.as("oda").get(path("1", "2.1")).body, "the database is away", "an operator is told")
 }

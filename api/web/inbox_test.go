@@ -142,6 +142,13 @@ func TestSeveral_Reject(t *testing.T) {
 	missing := ann.post("/decide", with(form, "why", "wrong amount"))
 	require.Equal(t, http.StatusUnprocessableEntity, missing.status)
 	require.Equal(t, 2, strings.Count(missing.body, " checked>"), "what was chosen stays chosen")
+	// The limit is in bytes, and an input's in characters: what is too long is told
+	// before it is sent, and stays as it was written.
+	long := ann.post("/decide", with(form, "why", "other", "reason", strings.Repeat("ש", 900)))
+	require.Equal(t, http.StatusUnprocessableEntity, long.status)
+	require.Contains(t, long.body, "the reason has 1800 bytes, the limit is 1000")
+	require.Contains(t, long.body, strings.Repeat("ש", 900))
+	require.Equal(t, 2, strings.Count(long.body, " checked>"))
 	sent := ann.post("/decide", with(form, "why", "not allowed by policy", "reason", "no more of these"))
 	require.Contains(t, ann.get(sent.at).body, "2 of 2 were taken.")
 	for _, key := range []string{"1", "2"} {

@@ -48,6 +48,10 @@ func (p *Pages) EndStreams() { p.streams.End() }
 
 // follow answers with hints from a source, as long as the caller may do the act.
 func (v *visit) follow(act access.Act, from func(ctx context.Context) sse.Source, beside func(ctx context.Context) <-chan sse.Frame) error {
+	if v.r.Method == http.MethodHead {
+		sse.Head(v.w)
+		return nil
+	}
 	leave, ok := v.streams.Enter(v.caller.Tenant + "\x00" + v.caller.Subject)
 	if !ok {
 		v.w.Header().Set("Retry-After", "10")

@@ -266,6 +266,30 @@ func TestLive_Bounded(t *testing.T) {
 	require.Eventually(t, func() bool { return w.web.OpenStreams() == 0 }, patience, 10*time.Millisecond)
 }
 
+// A HEAD opens no stream.
+func TestLive_Head(t *testing.T) {
+	w := newWorld(t)
+	ann := w.as("ann")
+	r := httptest.NewRequest(http.MethodHead, "/live/inbox", nil)
+	for _, c := range ann.cookies {
+		r.AddCookie(c)
+	}
+	answered := make(chan *httptest.ResponseRecorder, 1)
+	go func() {
+		rec := httptest.NewRecorder()
+		w.pages.ServeHTTP(rec, r)
+		answered <- rec
+	}()
+	select {
+	case rec := <-answered:
+		require.Equal(t, http.StatusOK, rec.Code)
+		require.Equal(t, "text/event-stream", rec.Header().Get("Content-Type"))
+	case <-time.After(patience):
+		w.web.EndStreams()
+		require.FailNow(t, "it is not answered")
+	}
+}
+
 // What a gate shows is not replaced by something else under the eyes of who decides.
 func TestLive_GateFragment(t *testing.T) {
 	w := newWorld(t)

@@ -126,6 +126,14 @@ func TestRun_Acts(t *testing.T) {
 	}
 	require.Contains(t, user.get(runAt).body, "never mind")
 	require.Equal(t, 1, strings.Count(fmt.Sprint(run.Run().Turns[len(run.Run().Turns)-1].Opening), "never mind"))
+	require.Equal(t, http.StatusSeeOther, user.post(runAt+"/message", with(message, "id", "lines", "text", "refund 1042\r\nit broke", "policy", "queue")).status)
+	sent := ""
+	for _, e := range run.Events() {
+		if e.Type == agent.EventMessage {
+			sent = e.Data.String()
+		}
+	}
+	require.Contains(t, sent, `refund 1042\nit broke`, "browsers send other ends of lines than a model quotes")
 	require.Equal(t, http.StatusUnprocessableEntity, user.post(runAt+"/message", with(message, "text", " ")).status)
 	busy := user.post(runAt+"/message", with(message, "id", "another", "text", "and now?", "policy", "reject"))
 	require.Equal(t, http.StatusConflict, busy.status, "the model is called")

@@ -140,8 +140,9 @@ func (v *visit) chain() (store.Chain, error) {
 	return store.Chain{Tenant: v.caller.Tenant, Address: v.address()}, nil
 }
 
-// form is a value that the form sent, without white space around it.
-func (v *visit) form(name string) string { return strings.TrimSpace(v.r.PostFormValue(name)) }
+// form is a value that the form sent, without white space around it. Browsers end
+// lines by CR LF, whatever was typed: nobody would quote that word for word.
+func (v *visit) form(name string) string { return strings.TrimSpace(lineEnds(v.r.PostFormValue(name))) }
 
 func (v *visit) query(name string) string { return strings.TrimSpace(v.r.URL.Query().Get(name)) }
 

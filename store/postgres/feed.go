@@ -26,6 +26,12 @@ func (s *Store) Appended(ctx context.Context, f store.FeedFilter) (found []store
 		return nil, "", err
 	}
 	below, _, _ := parsePlace(end)
+	// The end only rises. A place behind it is of another feed, such as this one's
+	// before it was put back from a copy: whoever went on from there would silently
+	// miss what comes until then.
+	if beyond(xid, below) {
+		return nil, "", fail(operation, rules.BadPlace(f.After))
+	}
 	q := rules.Query{Text: `SELECT xid::text || '.' || id, tenant, address, first_run_id, superseded_by <> '', seq, at, type, v, turn, step, trace_id, data
 FROM interlock.events WHERE (xid, id) > ($1::text::xid8, $2::bigint) AND xid < $3::text::xid8`, Args: []any{xid, id, below}, Mark: "$"}
 	q.Equal("tenant", f.Tenant)
@@ -69,6 +75,13 @@ func parsePlace(place string) (xid string, id int64, ok bool) {
 	}
 	id, err := strconv.ParseInt(rest, 10, 64)
 	return xid, id, err == nil && id >= 0
+}
+
+// beyond compares numbers of transactions.
+func beyond(xid, below string) bool {
+	a, _ := strconv.ParseUint(xid, 10, 64)
+	b, _ := strconv.ParseUint(below, 10, 64)
+	return a > b
 }
 
 // Follow implements [store.Feed].

@@ -28,6 +28,12 @@ func (s *Store) Appended(ctx context.Context, f store.FeedFilter) (found []store
 	if err != nil {
 		return nil, "", err
 	}
+	// Ids only rise. A place behind the last is of a store that had more, before it
+	// was put back from a copy: whoever went on from there would silently miss what
+	// comes until then.
+	if last, err := strconv.ParseInt(end, 10, 64); err == nil && after > last {
+		return nil, "", fail(operation, rules.BadPlace(f.After))
+	}
 	q := rules.Query{Text: `SELECT id, tenant, address, first_run_id, superseded_by <> '', seq, at, type, v, turn, step, trace_id, data
 FROM events WHERE id > ?1 AND id <= ?2`, Args: []any{after, end}, Mark: "?"}
 	q.Equal("tenant", f.Tenant)

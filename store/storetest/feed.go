@@ -76,6 +76,14 @@ var feedTests = []contract{
 			requireCode(t, agent.CodeInvalid, err)
 		}
 	}},
+	{"a place behind the end is of another feed, and refused", func(t *testing.T, s store.Store) {
+		appendAll(t, s, NewHistory(t, "acme", "1", "r1").Say(2, "a"))
+		end := feedEnd(t, s)
+		_, _, err := s.Appended(context.Background(), store.FeedFilter{After: end})
+		require.NoError(t, err)
+		_, _, err = s.Appended(context.Background(), store.FeedFilter{After: "9" + end}) // of a store that had more
+		requireCode(t, agent.CodeInvalid, err)
+	}},
 	{"who follows is woken, by what it follows", func(t *testing.T, s store.Store) {
 		ctx, stop := context.WithCancel(context.Background())
 		h := NewHistory(t, "acme", "1", "r1")
