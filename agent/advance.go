@@ -128,7 +128,9 @@ func (m *Machine) triedSince(args JSON) bool {
 		if s != nil && m.run.Rules >= 2 && m.run.changedSince(g.Reads, s.Seq) {
 			return false
 		}
-		return s != nil && s.Seq > m.run.PhaseSeq && g.Status != GateVoid && !m.run.lifted(g.ID) && digest(g.Shown) == digest(m.values(g.Reads))
+		// A void step was approved, but its guard refused it then: it is asked for anew
+		// when the guard allows it.
+		return s != nil && s.Seq > m.run.PhaseSeq && s.Status != StepVoid && !m.run.lifted(g.ID) && digest(g.Shown) == digest(m.values(g.Reads))
 	}
 	return false
 }

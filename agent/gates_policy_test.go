@@ -256,3 +256,32 @@ func TestGate_ReturnedUndo(t *testing.T) {
 	require.Contains(t, told(tr.m.Run()), "stands as it was: its undo, step 2.1, unpay, was returned by ann with a note: which one?")
 	tr.reduces()
 }
+
+// An Auto move that was approved too late for its guard is asked for anew once the
+// guard allows it again: the model cannot make it, and nobody else would.
+func TestAuto_ApprovedTooLate(t *testing.T) {
+	find := findTool().Verifies("amount")
+	tr := begin(t, agent.Define(agent.Spec[start, state]{Name: "shop", Version: 1, Instructions: "x",
+		Init: func(in start) (state, error) { return state{CustomerID: in.CustomerID}, nil },
+		Phases: []agent.Phase[state]{
+			{Name: "work", Tools: []agent.Tool[state]{find}, Moves: []agent.Move[state]{{To: "end", Auto: true,
+				When: func(s agent.Situation[state]) error { return s.VerifiedWithin("amount", time.Hour) },
+				Gate: &agent.MoveGate[state]{Roles: []string{"boss"}, Reads: []string{"amount"}}}}},
+			{Name: "end", Final: true}}}), `{"customer_id":"c"}`)
+	found := func(step string) { tr.done(step, `{"id":"77","total":{"minor":5,"currency":"EUR"}}`) }
+	tr.message("77")
+	tr.model(`set_fields {"fields":{"order_id":"77"},"quote":"77"}`, `find_order {"order_id":"77"}`)
+	found("1.1")
+	tr.model()
+	tr.now = tr.now.Add(2 * time.Hour)
+	tr.verdict("2.1", agent.Approve, "")
+	require.Equal(t, agent.StepVoid, tr.stepOf("2.1").Status)
+	require.Contains(t, tr.stepOf("2.1").Reason, "approved, but now amount was verified 2h0m")
+	tr.model(`find_order {"order_id":"77","hint":"anew"}`)
+	found("3.1")
+	require.Equal(t, agent.RunWaiting, tr.m.Run().Status)
+	require.Equal(t, "gate", tr.m.Run().Reason)
+	tr.verdict("3.2", agent.Approve, "")
+	require.Equal(t, "end", tr.m.Run().Phase)
+	tr.reduces()
+}
