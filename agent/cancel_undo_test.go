@@ -2,10 +2,12 @@ package agent_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"interlock/agent"
+	"interlock/tool"
 )
 
 func (tr *trial) cancel(undo agent.UndoScope) []agent.Event {
@@ -72,5 +74,53 @@ func TestCancel_UndoesWhatAnEarlierCancelClosed(t *testing.T) {
 	require.Equal(t, agent.RunCancelled, tr.m.Run().Status)
 	require.Equal(t, agent.StepUndone, tr.stepOf("1.1").Status)
 	require.Empty(t, tr.m.Run().FailedEnd)
+	tr.reduces()
+}
+
+// guardedAgent pays, and pays back at a gate that reads a field and is escalated.
+func guardedAgent() *agent.Definition {
+	pay := tool.Keyed("pay", keyed[mail, sent], func(s *state, _ mail, m sent) error { s.ReceiptID = m.ID; return nil }).
+		Undo(tool.Keyed("unpay", keyed[tool.Done[mail, sent], sent], func(s *state, _ tool.Done[mail, sent], _ sent) error { s.ReceiptID = ""; return nil }).
+			Gate(tool.Gate[state, tool.Done[mail, sent]]{Roles: []string{"boss"}, Reads: []string{"note"}, Expires: 48 * time.Hour,
+				Escalate: agent.Escalate{After: time.Hour, Roles: []string{"lead"}}}))
+	return agent.Define(agent.Spec[start, state]{Name: "shop", Version: 1, Instructions: "x",
+		Init: func(in start) (state, error) { return state{CustomerID: in.CustomerID}, nil },
+		Phases: []agent.Phase[state]{
+			{Name: "work", Tools: []agent.Tool[state]{pay}, Moves: []agent.Move[state]{{To: "end"}}},
+			{Name: "end", Final: true}}})
+}
+
+func paid(t *testing.T) *trial {
+	tr := begin(t, guardedAgent(), `{"customer_id":"c"}`)
+	tr.message("go")
+	tr.model(`pay {"refund_id":"a"}`)
+	tr.done("1.1", `{"id":"r"}`)
+	tr.model()
+	return tr
+}
+
+// The gate of an undo is escalated in its time, also where a cancelled run waits for it.
+func TestCancel_EscalatesTheGateOfAnUndo(t *testing.T) {
+	tr := paid(t)
+	tr.cancel(agent.UndoRun)
+	tr.now = tr.now.Add(2 * time.Hour)
+	require.Equal(t, []agent.EventType{agent.EventGateEscalated}, types(tr.step(agent.GateTimerFired{Gate: "2.1"})))
+	require.Equal(t, []string{"boss", "lead"}, tr.gate("2.1").Roles)
+}
+
+// An undo whose gate is void, since what it shows has changed, is asked for anew:
+// the model cannot withdraw it by setting a field.
+func TestUndo_IsAskedForAnewWhereWhatItReadsChanges(t *testing.T) {
+	tr := paid(t)
+	require.Equal(t, agent.Accepted, tr.undo("1.1").Status)
+	tr.message("wait")
+	tr.model(`set_fields {"fields":{"note":"not that one"}}`)
+	require.Equal(t, agent.GateVoid, tr.gate("2.1").Status)
+	require.Equal(t, agent.GateOpen, tr.gate("3.1").Status)
+	require.Equal(t, `"not that one"`, tr.gate("3.1").Shown["note"].String())
+	tr.verdict("3.1", agent.Approve, "")
+	tr.model()
+	tr.done("3.1", `{"id":"v"}`)
+	require.Equal(t, agent.StepUndone, tr.stepOf("1.1").Status)
 	tr.reduces()
 }

@@ -194,6 +194,7 @@ func (m *Machine) cancelling() {
 	r := m.run
 	if r.undoesAtEnd() {
 		m.expireGates()
+		m.escalateGates()
 		if len(r.Kept) > 0 { // a verdict about an undo; the messages are not answered any more
 			m.judgeKept()
 			return
