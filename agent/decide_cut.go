@@ -145,7 +145,7 @@ func (m *Machine) askUndo(by Principal, reason string) bool {
 	var keys []string
 	for i := len(m.run.Steps) - 1; i >= 0; i-- {
 		s := &m.run.Steps[i]
-		if !m.wantsUndone(s) || slices.Contains(keys, s.Key) {
+		if !m.wantsUndone(s) || slices.Contains(keys, s.Key) || m.undoneEarlier(i) {
 			continue
 		}
 		keys = append(keys, s.Key)
@@ -166,6 +166,22 @@ func (m *Machine) askUndo(by Principal, reason string) bool {
 	return true
 }
 
+// undoneEarlier reports whether the effect of a step happened as an earlier one, which
+// is to be undone too: its turn comes where it happened, after all that came later.
+func (m *Machine) undoneEarlier(i int) bool {
+	s := &m.run.Steps[i]
+	for j := range m.run.Steps[:i] {
+		o := &m.run.Steps[j]
+		if o.Key != s.Key || !m.wantsUndone(o) {
+			continue
+		}
+		if _, err := m.run.undoable(o.ID); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // wantsUndone reports whether a step is to be undone by what is under way, and
 // nobody has asked for it yet.
 func (m *Machine) wantsUndone(s *Step) bool {
@@ -181,6 +197,9 @@ func (m *Machine) wantsUndone(s *Step) bool {
 		scope, turn = r.Cut.Undo, r.Cut.Turn
 	}
 	if !s.Cut && scope != UndoRun && (scope != UndoTurn || s.Turn != turn) {
+		return false
+	}
+	if scope != UndoRun && r.stoodBefore(s) {
 		return false
 	}
 	return !slices.ContainsFunc(r.Steps, func(o Step) bool { // one effect is undone once

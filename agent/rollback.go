@@ -160,8 +160,10 @@ func (m *Machine) rollBack() (told string, done bool) {
 	back := changedFields(object(r.State), object(state))
 	phase := b.Phase
 	m.set(origin{source: SourceRollback}, state, nil)
-	if phase != nil && phase.Name != r.Phase {
-		back = append(back, "the phase, "+phase.Name)
+	if phase != nil && phase.Seq != r.PhaseSeq { // also where the turn left it and came back
+		if phase.Name != r.Phase {
+			back = append(back, "the phase, "+phase.Name)
+		}
 		m.emit(EventPhaseEntered, "", PhaseEnteredData{Phase: phase.Name, Final: phase.Final, By: SourceRollback, Since: phase.Seq})
 		if p, ok := m.def.phase(phase.Name); ok {
 			m.voidOutside(p)
@@ -173,11 +175,19 @@ func (m *Machine) rollBack() (told string, done bool) {
 	return "Set back to what it was before: " + strings.Join(back, ", ") + "." + yes, true
 }
 
+// stoodBefore reports whether the effect of a step is that of an earlier turn: it was
+// called again by code, and given the standing result. The later turn has not done it.
+func (r *Run) stoodBefore(s *Step) bool {
+	return s.Status == StepDone && slices.ContainsFunc(r.Steps, func(o Step) bool {
+		return o.Key == s.Key && o.Status == StepDone && o.Turn < s.Turn
+	})
+}
+
 // stillStands says what of the turn that is cut short has happened, or may have,
 // and is not undone; "" is nothing.
 func (r *Run) stillStands() string {
 	for _, s := range r.Steps {
-		if s.Turn != r.Cut.Turn || s.Kind != KindTool || s.Key == "" || s.Undoes != "" {
+		if s.Turn != r.Cut.Turn || s.Kind != KindTool || s.Key == "" || s.Undoes != "" || r.stoodBefore(&s) {
 			continue
 		}
 		switch s.Status {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"testing"
 
 	"github.com/stretchr/testify/require"
 
@@ -79,4 +80,76 @@ func fieldsOf(w *watcher, state agent.JSON) map[string]agent.JSON {
 	var out map[string]agent.JSON
 	require.NoError(w.t, json.Unmarshal(state, &out))
 	return out
+}
+
+// paidTwice is a run that has entered a phase whose Enter pays, has left it, and has
+// entered it once more: the same call is the same effect.
+func paidTwice(t *testing.T) *trial {
+	tr := begin(t, boothAgent(), `{"customer_id":"c"}`)
+	tr.message("go")
+	tr.model(`move {"to":"paid"}`)
+	tr.done("1.1", `{"id":"r"}`)
+	tr.done("1.2", `{"id":"m"}`)
+	tr.model(`move {"to":"work"}`)
+	tr.model(`ping {"refund_id":"a"}`)
+	tr.done("3.1", `{"id":"p"}`)
+	tr.model()
+	tr.message("again")
+	tr.model(`move {"to":"paid"}`)
+	require.Equal(t, tr.stepOf("1.1").Key, tr.stepOf("5.1").Key)
+	tr.done("5.1", `{"id":"r"}`)
+	return tr
+}
+
+// What an earlier turn did is not undone with a turn that was given its standing
+// result, and does not keep that turn's fields and phase from being set back.
+func TestRollback_OfACallThatHadHappened(t *testing.T) {
+	tr := paidTwice(t)
+	tr.step(agent.Message{ID: "back", Principal: agent.Principal{Subject: "u"}, Text: "no", Policy: agent.MessageRollback})
+	tr.done("5.2", `{"id":"m"}`)
+	require.Empty(t, tr.started(), "nothing is undone")
+	require.Equal(t, agent.StepDone, tr.stepOf("1.1").Status)
+	require.Equal(t, "work", tr.m.Run().Phase)
+	turns := tr.lastView().Turns
+	require.Contains(t, turns[len(turns)-1].Opening[len(turns[len(turns)-1].Opening)-1].Text, "Set back to what it was before: the phase, work.")
+	tr.reduces()
+}
+
+// A cancel that undoes the run undoes each effect where it happened, the last first.
+func TestCancel_UndoesAnEffectWhereItHappened(t *testing.T) {
+	tr := paidTwice(t)
+	tr.done("5.2", `{"id":"m"}`)
+	tr.cancel(agent.UndoRun)
+	var undone []string
+	for range 2 {
+		for _, c := range tr.cmds {
+			if c, ok := c.(agent.OpenGate); ok {
+				tr.verdict(c.Gate, agent.Approve, "")
+			}
+		}
+		for _, s := range tr.m.Run().Steps {
+			if s.Undoes != "" && s.Status == agent.StepRunning {
+				undone = append(undone, s.Undoes)
+				tr.done(s.ID, `{"id":"u"}`)
+				break
+			}
+		}
+	}
+	require.Equal(t, []string{"3.1", "1.1"}, undone)
+	require.Equal(t, agent.RunCancelled, tr.m.Run().Status)
+}
+
+// A phase that the turn left and entered again is entered as it was before.
+func TestRollback_OfAPhaseLeftAndEnteredAgain(t *testing.T) {
+	tr := begin(t, boothAgent(), `{"customer_id":"c"}`)
+	was := tr.m.Run().PhaseSeq
+	tr.message("go")
+	tr.model(`move {"to":"paid"}`, `move {"to":"work"}`)
+	tr.step(agent.Message{ID: "back", Principal: agent.Principal{Subject: "u"}, Text: "no", Policy: agent.MessageRollback})
+	tr.step(agent.StepNotApplied{Step: "1.1", Reason: "no"})
+	tr.step(agent.StepNotApplied{Step: "1.2", Reason: "no"})
+	require.Equal(t, 2, tr.m.Run().Turn)
+	require.Equal(t, "work", tr.m.Run().Phase)
+	require.Equal(t, was, tr.m.Run().PhaseSeq)
+	tr.reduces()
 }
