@@ -102,6 +102,9 @@ func (w *watcher) randomVerdict(id string, who agent.Principal) {
 	if v.Principal.Subject = rapid.SampledFrom([]string{"ann", "bob", "cyd", "u"}).Draw(w.t, "decides"); v.Verdict == agent.Edit {
 		v.Args = agent.JSON(rapid.SampledFrom(append(someArgs[g.Tool], `{"no":1}`)).Draw(w.t, "edited"))
 	}
+	if _, err := agent.Canonical(v.Args); err != nil {
+		v.Args = nil // what is no JSON never comes to a machine
+	}
 	switch {
 	case g.Kind == agent.KindAsk && rapid.IntRange(0, 4).Draw(w.t, "answers") > 0:
 		yes := rapid.Bool().Draw(w.t, "yes")
