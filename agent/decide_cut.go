@@ -48,8 +48,8 @@ func (m *Machine) interrupt(in Message, busy bool) *Took {
 		return took
 	case policy != MessageInterrupt && policy != MessageRollback:
 		return took
-	case policy == MessageInterrupt && !r.Calling && !r.inFlight():
-		return took // only an undo runs, and nothing else can be cut
+	case !r.Calling && !r.inFlight() && (policy == MessageInterrupt || r.Cut == nil):
+		return took // only an undo runs: no turn is under way that could be cut or rolled back
 	}
 	d := InterruptedData{Message: in.ID, Principal: in.Principal}
 	took.How = TookInterrupted

@@ -251,6 +251,9 @@ var combinations = [][]agent.RawCall{
 	{{Tool: "find_order", Args: `{"order_id":"77"}`}, {Tool: agent.CallSetFields, Args: `{"fields":{"order_id":"77"},"quote":"77"}`}},
 	{{Tool: "risky", Args: `{"order_id":"77","amount":{"minor":50,"currency":"EUR"}}`}},
 	{{Tool: agent.CallMove, Args: `{"to":"collect"}`}, {Tool: agent.CallMove, Args: `{"to":"pay"}`}},
+	{{Tool: agent.CallMove, Args: `{"to":"work"}`}, {Tool: agent.CallMove, Args: `{"to":"pay"}`}, {Tool: agent.CallMove, Args: `{"to":"paid"}`}},
+	{{Tool: agent.CallMove, Args: `{"to":"work"}`}, {Tool: agent.CallMove, Args: `{"to":"pay"}`}, {Tool: agent.CallMove, Args: `{"to":"paid"}`}},
+	{{Tool: agent.CallMove, Args: `{"to":"paid"}`}, {Tool: agent.CallMove, Args: `{"to":"pay"}`}, {Tool: agent.CallMove, Args: `{"to":"work"}`}},
 }
 
 // race: a verdict arrives between the user's change of mind and the model's

@@ -155,3 +155,23 @@ func TestRollback_OfAPhaseLeftAndEnteredAgain(t *testing.T) {
 	require.Equal(t, was, tr.m.Run().PhaseSeq)
 	tr.reduces()
 }
+
+// A message that would roll back does not touch a turn that has ended, where only an
+// undo runs that somebody has asked for: no turn is under way.
+func TestRollback_WhileOnlyAnUndoRuns(t *testing.T) {
+	tr := begin(t, boothAgent(), `{"customer_id":"c"}`)
+	tr.message("go")
+	tr.model(charge(77))
+	tr.done("1.1", `{"id":"r"}`)
+	tr.model(charge(79), `ask {"question":"Well?"}`)
+	tr.done("2.1", `{"id":"s"}`)
+	require.Equal(t, agent.RunWaiting, tr.m.Run().Status)
+	require.Equal(t, agent.Accepted, tr.undo("1.1").Status)
+	tr.message("fine") // this agent rolls back by default
+	require.Equal(t, &agent.Took{How: agent.TookQueued, Turn: 3}, tr.receipt.Took)
+	tr.done(tr.last(), `{"id":"v"}`)
+	require.Equal(t, agent.StepUndone, tr.stepOf("1.1").Status)
+	require.Equal(t, agent.StepDone, tr.stepOf("2.1").Status, "nobody asked for that")
+	require.Equal(t, 3, tr.m.Run().Turn)
+	tr.reduces()
+}
