@@ -73,7 +73,7 @@ func (m *Machine) once() {
 // turnWaits reports whether a step of the latest turn waits for a person.
 func (r *Run) turnWaits() bool {
 	return slices.ContainsFunc(r.Steps, func(s Step) bool {
-		return s.Turn == r.Turn && s.By != ByUndo && (s.Status == StepWaiting || s.Status == StepInDoubt)
+		return r.turnOf(&s) == r.Turn && s.By != ByUndo && (s.Status == StepWaiting || s.Status == StepInDoubt)
 	})
 }
 

@@ -70,7 +70,7 @@ func (m *Machine) interrupt(in Message, busy bool) *Took {
 		switch {
 		case s.Status == StepRunning:
 			m.cutStep(s, "the turn was cut short by a message")
-		case d.Undo != "" && s.Status == StepWaiting && s.Turn == r.Turn && s.Undoes == "":
+		case d.Undo != "" && s.Status == StepWaiting && r.turnOf(&s) == r.Turn && s.Undoes == "":
 			m.closeStep(s.ID, GateVoid, StepCancelled, "the turn was rolled back by a message")
 		}
 	}
@@ -196,7 +196,7 @@ func (m *Machine) wantsUndone(s *Step) bool {
 	case r.Cut != nil:
 		scope, turn = r.Cut.Undo, r.Cut.Turn
 	}
-	if !s.Cut && scope != UndoRun && (scope != UndoTurn || s.Turn != turn) {
+	if !s.Cut && scope != UndoRun && (scope != UndoTurn || r.turnOf(s) != turn) {
 		return false
 	}
 	if scope != UndoRun && r.stoodBefore(s) {

@@ -233,7 +233,7 @@ func (r *Run) account() (head, text string, steps []string) {
 	var lines []string
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		if s.Undoes != "" || s.Kind == KindAsk || s.Turn != c.Turn && !slices.Contains(c.Steps, s.ID) {
+		if s.Undoes != "" || s.Kind == KindAsk || r.turnOf(s) != c.Turn && !slices.Contains(c.Steps, s.ID) {
 			continue
 		}
 		steps = append(steps, s.ID)

@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -50,7 +51,22 @@ func (r *Run) ofTurn(step, source string) bool {
 	if s != nil && s.Undoes != "" {
 		s = r.step(s.Undoes)
 	}
-	return s != nil && s.Turn == r.Turn
+	return s != nil && r.turnOf(s) == r.Turn
+}
+
+// turnOf is the turn that a step belongs to: that of the call in whose place it stands,
+// where a person edited it or was asked anew.
+func (r *Run) turnOf(s *Step) int {
+	for s.Replaces != "" {
+		old := r.step(s.Replaces)
+		if old == nil { // the run holds it no more; its id begins with its turn
+			turn, _, _ := strings.Cut(s.Replaces, ".")
+			n, _ := strconv.Atoi(turn)
+			return n
+		}
+		s = old
+	}
+	return s.Turn
 }
 
 // noteFields notes how the fields are that an event is about to change.
@@ -179,7 +195,7 @@ func (m *Machine) rollBack() (told string, done bool) {
 // called again by code, and given the standing result. The later turn has not done it.
 func (r *Run) stoodBefore(s *Step) bool {
 	return s.Status == StepDone && slices.ContainsFunc(r.Steps, func(o Step) bool {
-		return o.Key == s.Key && o.Status == StepDone && o.Turn < s.Turn
+		return o.Key == s.Key && o.Status == StepDone && r.turnOf(&o) < r.turnOf(s)
 	})
 }
 
@@ -187,7 +203,7 @@ func (r *Run) stoodBefore(s *Step) bool {
 // and is not undone; "" is nothing.
 func (r *Run) stillStands() string {
 	for _, s := range r.Steps {
-		if s.Turn != r.Cut.Turn || s.Kind != KindTool || s.Key == "" || s.Undoes != "" || r.stoodBefore(&s) {
+		if r.turnOf(&s) != r.Cut.Turn || s.Kind != KindTool || s.Key == "" || s.Undoes != "" || r.stoodBefore(&s) {
 			continue
 		}
 		switch s.Status {

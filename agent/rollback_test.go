@@ -175,3 +175,30 @@ func TestRollback_WhileOnlyAnUndoRuns(t *testing.T) {
 	require.Equal(t, 3, tr.m.Run().Turn)
 	tr.reduces()
 }
+
+// A step that a person edited belongs to the turn whose call it stands in the place of:
+// a later turn goes on while it waits, and a rollback of that turn leaves it alone.
+func TestEdit_BelongsToItsTurn(t *testing.T) {
+	tr := bank(t, bankPolicy{roles: []string{"teller"}, quorum: 2})
+	tr.message("and do that")
+	tr.model(`deep {"n":1}`)
+	tr.by(teller("ann"), "1.1", agent.Verdict{Verdict: agent.Edit, Reason: "less", Args: agent.JSON(payArgs(400))})
+	require.Equal(t, agent.GateOpen, tr.gate("2.2").Status, "in the place of 1.1, and waits for a second person")
+	tr.by(teller("ann"), "2.1", agent.Verdict{Verdict: agent.Approve})
+	tr.done("2.1", `{"id":"d-1"}`)
+	require.True(t, tr.m.Run().Calling, "an older call's gate does not hold this turn")
+	require.Equal(t, 3, tr.m.Run().Turn)
+
+	tr.model(`look {"refund_id":"c"}`, `deep {"n":2}`)
+	tr.by(teller("cid"), "2.2", agent.Verdict{Verdict: agent.Edit, Reason: "less", Args: agent.JSON(payArgs(300))})
+	again := tr.last()
+	require.Equal(t, "3.3", again)
+	tr.by(teller("bob"), again, agent.Verdict{Verdict: agent.Approve})
+	tr.done(again, `{"id":"r-1"}`)
+	tr.step(agent.Message{ID: "back", Principal: agent.Principal{Subject: "c"}, Text: "no, not that", Policy: agent.MessageRollback})
+	require.Equal(t, agent.TookRolledBack, tr.receipt.Took.How)
+	require.Equal(t, agent.StepCancelled, tr.stepOf("3.2").Status)
+	require.Equal(t, agent.StepDone, tr.stepOf(again).Status, "two people approved it for the first turn")
+	require.Empty(t, tr.m.Run().Undo)
+	tr.reduces()
+}
