@@ -73,7 +73,7 @@ func (m *Machine) once() {
 // turnWaits reports whether a step of the latest turn waits for a person.
 func (r *Run) turnWaits() bool {
 	return slices.ContainsFunc(r.Steps, func(s Step) bool {
-		return s.Turn == r.Turn && s.By != ByUndo && (s.Status == StepWaiting || s.Status == StepInDoubt)
+		return r.turnOf(&s) == r.Turn && s.By != ByUndo && (s.Status == StepWaiting || s.Status == StepInDoubt)
 	})
 }
 
@@ -128,7 +128,9 @@ func (m *Machine) triedSince(args JSON) bool {
 		if s != nil && m.run.Rules >= 2 && m.run.changedSince(g.Reads, s.Seq) {
 			return false
 		}
-		return s != nil && s.Seq > m.run.PhaseSeq && g.Status != GateVoid && !m.run.lifted(g.ID) && digest(g.Shown) == digest(m.values(g.Reads))
+		// A void step was approved, but its guard refused it then: it is asked for anew
+		// when the guard allows it.
+		return s != nil && s.Seq > m.run.PhaseSeq && s.Status != StepVoid && !m.run.lifted(g.ID) && digest(g.Shown) == digest(m.values(g.Reads))
 	}
 	return false
 }

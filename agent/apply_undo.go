@@ -57,7 +57,7 @@ func (r *Run) undoSettled(s *Step, e Event, d StepSettledData) {
 	case d.Again:
 		u.As = ""
 	case d.Status == StepInDoubt && r.undoesAtEnd(): // the run asks no operator any more, and undoes the rest
-		r.stands(e, *u, fmt.Sprintf("nobody knows whether its undo, step %s, %s, happened", s.ID, s.Tool))
+		r.stands(e, *u, undoInDoubt(s))
 	case d.Status == StepInDoubt:
 		r.tellUndo(e, *u, fmt.Sprintf("may have been undone: nobody knows whether step %s, %s, happened; a person must find out", s.ID, s.Tool))
 	default:

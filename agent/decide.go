@@ -283,11 +283,19 @@ func (m *Machine) voidGates(changed []string) {
 		}
 		for _, f := range g.Reads {
 			if slices.Contains(changed, f) {
-				m.closeStep(g.ID, GateVoid, StepVoid, f+" changed after it was shown")
+				m.voidGate(g, f+" changed after it was shown")
 				break
 			}
 		}
 	}
+}
+
+// voidGate ends a step whose gate shows what is not so any more. An undo is asked for
+// anew: whoever asked for it has not taken that back.
+func (m *Machine) voidGate(g Gate, why string) {
+	undo := m.run.step(g.StepID()).Undoes != ""
+	m.emit(EventGateClosed, g.ID, GateClosedData{Gate: g.ID, Status: GateVoid, Reason: why})
+	m.emit(EventStepSettled, g.ID, StepSettledData{Status: StepVoid, Reason: why, Again: undo})
 }
 
 // enter puts the run into a phase and makes the calls of its Enter.

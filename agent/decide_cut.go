@@ -48,8 +48,8 @@ func (m *Machine) interrupt(in Message, busy bool) *Took {
 		return took
 	case policy != MessageInterrupt && policy != MessageRollback:
 		return took
-	case policy == MessageInterrupt && !r.Calling && !r.inFlight():
-		return took // only an undo runs, and nothing else can be cut
+	case !r.Calling && !r.inFlight() && (policy == MessageInterrupt || r.Cut == nil):
+		return took // only an undo runs: no turn is under way that could be cut or rolled back
 	}
 	d := InterruptedData{Message: in.ID, Principal: in.Principal}
 	took.How = TookInterrupted
@@ -70,7 +70,7 @@ func (m *Machine) interrupt(in Message, busy bool) *Took {
 		switch {
 		case s.Status == StepRunning:
 			m.cutStep(s, "the turn was cut short by a message")
-		case d.Undo != "" && s.Status == StepWaiting && s.Turn == r.Turn && s.Undoes == "":
+		case d.Undo != "" && s.Status == StepWaiting && r.turnOf(&s) == r.Turn && s.Undoes == "":
 			m.closeStep(s.ID, GateVoid, StepCancelled, "the turn was rolled back by a message")
 		}
 	}
@@ -145,7 +145,7 @@ func (m *Machine) askUndo(by Principal, reason string) bool {
 	var keys []string
 	for i := len(m.run.Steps) - 1; i >= 0; i-- {
 		s := &m.run.Steps[i]
-		if !m.wantsUndone(s) || slices.Contains(keys, s.Key) {
+		if !m.wantsUndone(s) || slices.Contains(keys, s.Key) || m.undoneEarlier(i) {
 			continue
 		}
 		keys = append(keys, s.Key)
@@ -166,6 +166,22 @@ func (m *Machine) askUndo(by Principal, reason string) bool {
 	return true
 }
 
+// undoneEarlier reports whether the effect of a step happened as an earlier one, which
+// is to be undone too: its turn comes where it happened, after all that came later.
+func (m *Machine) undoneEarlier(i int) bool {
+	s := &m.run.Steps[i]
+	for j := range m.run.Steps[:i] {
+		o := &m.run.Steps[j]
+		if o.Key != s.Key || !m.wantsUndone(o) {
+			continue
+		}
+		if _, err := m.run.undoable(o.ID); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // wantsUndone reports whether a step is to be undone by what is under way, and
 // nobody has asked for it yet.
 func (m *Machine) wantsUndone(s *Step) bool {
@@ -180,7 +196,10 @@ func (m *Machine) wantsUndone(s *Step) bool {
 	case r.Cut != nil:
 		scope, turn = r.Cut.Undo, r.Cut.Turn
 	}
-	if !s.Cut && scope != UndoRun && (scope != UndoTurn || s.Turn != turn) {
+	if !s.Cut && scope != UndoRun && (scope != UndoTurn || r.turnOf(s) != turn) {
+		return false
+	}
+	if scope != UndoRun && r.stoodBefore(s) {
 		return false
 	}
 	return !slices.ContainsFunc(r.Steps, func(o Step) bool { // one effect is undone once
@@ -194,6 +213,7 @@ func (m *Machine) cancelling() {
 	r := m.run
 	if r.undoesAtEnd() {
 		m.expireGates()
+		m.escalateGates()
 		if len(r.Kept) > 0 { // a verdict about an undo; the messages are not answered any more
 			m.judgeKept()
 			return

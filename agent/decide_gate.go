@@ -171,6 +171,9 @@ func (m *Machine) askAnew(v Verdict, body string, g Gate, c commitment) Receipt 
 // gate.
 func (r *Run) approvers(s *Step) *Approved {
 	g := r.gate(s.ID)
+	if old := r.step(s.Replaces); g == nil && old != nil && old.Status == StepFailed {
+		g = r.gate(old.ID) // it was approved, did not happen, and is run again under that approval
+	}
 	if g == nil || g.Kind != KindTool || g.Status != GateApproved {
 		return nil
 	}

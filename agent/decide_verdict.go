@@ -17,6 +17,9 @@ func (m *Machine) verdict(v Verdict) Receipt {
 	if err := CheckVerdict(v); err != nil {
 		return refused(ErrorCode(err), "%v", err)
 	}
+	if size, limit := v.size(), max(m.run.Limits.State, m.run.Limits.Result); size > limit {
+		return refused(CodeInvalid, "the verdict brings %d bytes, the limit is %d", size, limit)
+	}
 	v.At, v.Reason = m.at, clean(v.Reason)
 	if v.Verdict == TakeBack {
 		return m.takeBack(v, body)
@@ -50,15 +53,25 @@ func (m *Machine) verdict(v Verdict) Receipt {
 // body tells a repeat from another verdict under the same id.
 func (v Verdict) body() string { return digest(append([]any{"verdict"}, v.Content()...)) }
 
+// size is about what a verdict brings. It is bounded before anything else is judged:
+// one that decides nothing is recorded whole, in an event that an activity carries.
+func (v Verdict) size() int {
+	n := len(v.Args) + len(v.Result)
+	if v.Answer != nil {
+		n += len(v.Answer.Fields)
+	}
+	return n
+}
+
 // maxKept bounds the verdicts that wait to be judged: each is in every snapshot.
 const maxKept = 64
 
 // keptFull says why a verdict cannot be kept; "" where it can.
 func (m *Machine) keptFull(v Verdict) string {
-	size := len(v.Args) + len(v.Result)
+	size := v.size()
 	waiting := slices.Concat(m.run.Kept, m.run.Pending)
 	for _, k := range waiting {
-		size += len(k.Args) + len(k.Result)
+		size += k.size()
 	}
 	if len(waiting) >= maxKept || size > m.run.Limits.State {
 		return fmt.Sprintf("%d verdicts wait to be judged already; send this again later", len(waiting))

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"interlock/agent"
+	"interlock/tool"
 )
 
 // redeployed lets other code of the same version go on with the run.
@@ -254,5 +255,68 @@ func TestGate_ReturnedUndo(t *testing.T) {
 	require.Equal(t, agent.StepDone, tr.stepOf("1.1").Status)
 	require.Empty(t, tr.m.Run().Undo)
 	require.Contains(t, told(tr.m.Run()), "stands as it was: its undo, step 2.1, unpay, was returned by ann with a note: which one?")
+	tr.reduces()
+}
+
+// An Auto move that was approved too late for its guard is asked for anew once the
+// guard allows it again: the model cannot make it, and nobody else would.
+func TestAuto_ApprovedTooLate(t *testing.T) {
+	find := findTool().Verifies("amount")
+	tr := begin(t, agent.Define(agent.Spec[start, state]{Name: "shop", Version: 1, Instructions: "x",
+		Init: func(in start) (state, error) { return state{CustomerID: in.CustomerID}, nil },
+		Phases: []agent.Phase[state]{
+			{Name: "work", Tools: []agent.Tool[state]{find}, Moves: []agent.Move[state]{{To: "end", Auto: true,
+				When: func(s agent.Situation[state]) error { return s.VerifiedWithin("amount", time.Hour) },
+				Gate: &agent.MoveGate[state]{Roles: []string{"boss"}, Reads: []string{"amount"}}}}},
+			{Name: "end", Final: true}}}), `{"customer_id":"c"}`)
+	found := func(step string) { tr.done(step, `{"id":"77","total":{"minor":5,"currency":"EUR"}}`) }
+	tr.message("77")
+	tr.model(`set_fields {"fields":{"order_id":"77"},"quote":"77"}`, `find_order {"order_id":"77"}`)
+	found("1.1")
+	tr.model()
+	tr.now = tr.now.Add(2 * time.Hour)
+	tr.verdict("2.1", agent.Approve, "")
+	require.Equal(t, agent.StepVoid, tr.stepOf("2.1").Status)
+	require.Contains(t, tr.stepOf("2.1").Reason, "approved, but now amount was verified 2h0m")
+	tr.model(`find_order {"order_id":"77","hint":"anew"}`)
+	found("3.1")
+	require.Equal(t, agent.RunWaiting, tr.m.Run().Status)
+	require.Equal(t, "gate", tr.m.Run().Reason)
+	tr.verdict("3.2", agent.Approve, "")
+	require.Equal(t, "end", tr.m.Run().Phase)
+	tr.reduces()
+}
+
+// A call that an operator has run again, since it did not happen, runs under its old
+// approval: who gave that is judged once more as it starts, and the run's end does not
+// list the attempt in whose place it stands.
+func TestApproved_RunAgain(t *testing.T) {
+	shot := tool.Once("shot", none[mail, sent], func(s *state, _ mail, m sent) error { s.ReceiptID = m.ID; return nil }).
+		Gate(tool.Gate[state, mail]{Roles: []string{"boss"}})
+	tr := begin(t, agent.Define(agent.Spec[start, state]{Name: "shop", Version: 1, Instructions: "x",
+		Init: func(in start) (state, error) { return state{CustomerID: in.CustomerID}, nil },
+		Phases: []agent.Phase[state]{
+			{Name: "work", Moves: []agent.Move[state]{{To: "end"}}},
+			{Name: "end", Final: true, Enter: func(agent.Situation[state]) []agent.Call { return []agent.Call{shot.With(mail{"81"})} }}}}), `{"customer_id":"c"}`)
+	tr.message("go")
+	tr.model(`move {"to":"end"}`)
+	tr.verdict("1.1", agent.Approve, "")
+	approved := tr.task("shot").Approved
+	require.NotNil(t, approved)
+	again := func(step string) {
+		tr.step(agent.StepUnknown{Step: step, Reason: "lost"})
+		tr.by(agent.Principal{Subject: "ops", Roles: []string{agent.DefaultOperator}}, step+"-doubt", agent.Verdict{Verdict: agent.DidNotHappen, Reason: "asked them", Again: true})
+	}
+	again("1.1")
+	require.Equal(t, []string{"1.2"}, tr.started())
+	require.Equal(t, approved, tr.task("shot").Approved)
+	// Once that approval counts no more, somebody else is asked.
+	tr.step(agent.StepUnapproved{Step: "1.2", Reason: "not started: kim has the role no more"})
+	require.Equal(t, agent.GateOpen, tr.gate("1.3").Status)
+	tr.verdict("1.3", agent.Approve, "")
+	tr.done("1.3", `{"id":"x"}`)
+	tr.model()
+	require.Equal(t, agent.RunCompleted, tr.m.Run().Status)
+	require.Empty(t, tr.m.Run().FailedEnd)
 	tr.reduces()
 }

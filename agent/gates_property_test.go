@@ -98,9 +98,12 @@ func (w *watcher) randomVerdict(id string, who agent.Principal) {
 	}
 	g := gates[rapid.IntRange(0, len(gates)-1).Draw(w.t, "gate")]
 	v := agent.Verdict{ID: id, Gate: g.ID, Digest: g.Digest, Principal: who, Reason: "so",
-		Verdict: rapid.SampledFrom([]agent.VerdictValue{agent.Approve, agent.Approve, agent.Reject, agent.Return, agent.Edit, "yes", ""}).Draw(w.t, "verdict")}
+		Verdict: rapid.SampledFrom([]agent.VerdictValue{agent.Approve, agent.Approve, agent.Reject, agent.Return, agent.Edit, agent.TakeBack, "yes", ""}).Draw(w.t, "verdict")}
 	if v.Principal.Subject = rapid.SampledFrom([]string{"ann", "bob", "cyd", "u"}).Draw(w.t, "decides"); v.Verdict == agent.Edit {
 		v.Args = agent.JSON(rapid.SampledFrom(append(someArgs[g.Tool], `{"no":1}`)).Draw(w.t, "edited"))
+	}
+	if _, err := agent.Canonical(v.Args); err != nil {
+		v.Args = nil // what is no JSON never comes to a machine
 	}
 	switch {
 	case g.Kind == agent.KindAsk && rapid.IntRange(0, 4).Draw(w.t, "answers") > 0:
@@ -136,8 +139,8 @@ func (w *watcher) decide(times int) {
 			Verdict: rapid.SampledFrom([]agent.VerdictValue{agent.Approve, agent.Approve, agent.Approve, agent.Edit}).Draw(w.t, "decision"),
 			Principal: agent.Principal{Subject: rapid.SampledFrom([]string{"ann", "bob", "u"}).Draw(w.t, "person"),
 				Roles: rapid.SampledFrom([][]string{{"boss"}, {"boss"}, {"refunds"}}).Draw(w.t, "person's roles")}}
-		if v.Verdict == agent.Edit {
-			v.Args = agent.JSON(someArgs[g.Tool][1])
+		if some := someArgs[g.Tool]; v.Verdict == agent.Edit && len(some) > 1 {
+			v.Args = agent.JSON(some[1])
 		}
 		w.step(agent.VerdictGiven{Verdict: v})
 	}

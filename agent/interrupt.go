@@ -130,6 +130,8 @@ func applyCancel(r *Run, e Event, d CancelRequestedData) {
 		if r.Cut != nil { // a rollback under way is gone through with
 			r.Cancel.Undo = r.Cut.Undo
 		}
+	} else {
+		r.wantAgain()
 	}
 	if d.Undo.beyond(r.Cancel.Undo) {
 		r.Cancel.Undo = d.Undo
@@ -137,6 +139,32 @@ func applyCancel(r *Run, e Event, d CancelRequestedData) {
 	if r.Cancel.Undo != "" {
 		r.Owed = 0 // no message is answered any more: a verdict about an undo decides at once
 	}
+	r.standInDoubt(e)
+}
+
+// wantAgain lets undos be asked for once more that an earlier cancel, which undid
+// less, has closed at their gates: they have not run.
+func (r *Run) wantAgain() {
+	r.Undo = slices.DeleteFunc(r.Undo, func(u Undoing) bool {
+		s := r.step(u.As)
+		return u.Stands != "" && s != nil && s.Status == StepCancelled
+	})
+}
+
+// standInDoubt ends the undo that is in doubt when a cancel begins to undo: no
+// operator is asked any more, and the others would wait for it for ever.
+func (r *Run) standInDoubt(e Event) {
+	u := r.undoing()
+	if u == nil || !r.undoesAtEnd() {
+		return
+	}
+	if s := r.step(u.As); s != nil && s.Status == StepInDoubt {
+		r.stands(e, *u, undoInDoubt(s))
+	}
+}
+
+func undoInDoubt(s *Step) string {
+	return fmt.Sprintf("nobody knows whether its undo, step %s, %s, happened", s.ID, s.Tool)
 }
 
 func applyInterrupted(r *Run, _ Event, d InterruptedData) {
@@ -153,6 +181,7 @@ func applyStepCut(r *Run, e Event, _ struct{}) {
 	if s := r.step(e.Step); s != nil {
 		s.Cut = true
 	}
+	r.standInDoubt(e)
 }
 
 // applyInterruptSettled puts the account in the place of what was told of its
@@ -204,7 +233,7 @@ func (r *Run) account() (head, text string, steps []string) {
 	var lines []string
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		if s.Undoes != "" || s.Kind == KindAsk || s.Turn != c.Turn && !slices.Contains(c.Steps, s.ID) {
+		if s.Undoes != "" || s.Kind == KindAsk || r.turnOf(s) != c.Turn && !slices.Contains(c.Steps, s.ID) {
 			continue
 		}
 		steps = append(steps, s.ID)

@@ -28,11 +28,13 @@ type story struct {
 	told        map[string]bool // steps that were told to stop
 	stands      map[string]agent.StepStatus
 	cutting     bool // a turn is being cut short
+	owed
 }
 
 func newStory() story {
 	return story{state: agent.JSON("{}"), set: map[string]int64{}, stepStarted: map[string]int64{}, gates: map[string]agent.Gate{},
-		closed: map[string]bool{}, answers: map[string]string{}, dead: map[string]bool{}, ids: map[string]bool{}, told: map[string]bool{}, stands: map[string]agent.StepStatus{}}
+		closed: map[string]bool{}, answers: map[string]string{}, dead: map[string]bool{}, ids: map[string]bool{}, told: map[string]bool{}, stands: map[string]agent.StepStatus{},
+		owed: owed{openedBy: map[string]int{}, by: map[string]agent.StepSource{}}}
 }
 
 func data[T any](e agent.Event) (v T) {
@@ -62,9 +64,12 @@ func (s *story) asShown(g agent.Gate) bool {
 func (w *watcher) event(e agent.Event) {
 	w.cut(e)
 	w.rollback(e)
+	w.owes(e)
 	switch e.Type {
 	case agent.EventMessage:
 		w.messages = append(w.messages, data[agent.MessageData](e).Text)
+	case agent.EventUndoRequested:
+		w.ownUndo(e)
 	case agent.EventStateSet:
 		w.stateSet(e, data[agent.StateSetData](e))
 	case agent.EventStepStarted:
@@ -157,7 +162,7 @@ func (w *watcher) standing() {
 		}
 		// No gate outlives its time, but for a verdict that came in time.
 		// Mutation: drop expireGates from once and verdict.
-		if g.ExpiresAt != nil && !w.now.Before(*g.ExpiresAt) && r.Cancel == nil &&
+		if g.ExpiresAt != nil && !w.now.Before(*g.ExpiresAt) && r.Cancel == nil && g.Pending == nil &&
 			!slices.ContainsFunc(r.Kept, func(v agent.Verdict) bool { return v.Gate == g.ID }) {
 			w.t.Fatalf("gate %s is open after %s", g.ID, g.ExpiresAt)
 		}
@@ -246,6 +251,9 @@ var combinations = [][]agent.RawCall{
 	{{Tool: "find_order", Args: `{"order_id":"77"}`}, {Tool: agent.CallSetFields, Args: `{"fields":{"order_id":"77"},"quote":"77"}`}},
 	{{Tool: "risky", Args: `{"order_id":"77","amount":{"minor":50,"currency":"EUR"}}`}},
 	{{Tool: agent.CallMove, Args: `{"to":"collect"}`}, {Tool: agent.CallMove, Args: `{"to":"pay"}`}},
+	{{Tool: agent.CallMove, Args: `{"to":"work"}`}, {Tool: agent.CallMove, Args: `{"to":"pay"}`}, {Tool: agent.CallMove, Args: `{"to":"paid"}`}},
+	{{Tool: agent.CallMove, Args: `{"to":"work"}`}, {Tool: agent.CallMove, Args: `{"to":"pay"}`}, {Tool: agent.CallMove, Args: `{"to":"paid"}`}},
+	{{Tool: agent.CallMove, Args: `{"to":"paid"}`}, {Tool: agent.CallMove, Args: `{"to":"pay"}`}, {Tool: agent.CallMove, Args: `{"to":"work"}`}},
 }
 
 // race: a verdict arrives between the user's change of mind and the model's
@@ -297,6 +305,11 @@ func (w *watcher) opening(name string) {
 	if name == "desk" && rapid.Bool().Draw(t, "wire") {
 		model(agent.RawCall{Tool: "wire", Args: someArgs["wire"][0]})
 		w.decide(3)
+		return
+	}
+	if name == "vault" {
+		model(rapid.SampledFrom([]agent.RawCall{{Tool: "wire", Args: someArgs["wire"][0]}, {Tool: "charge", Args: someArgs["charge"][1]},
+			{Tool: agent.CallMove, Args: `{"to":"pay"}`}, {Tool: agent.CallMove, Args: `{"to":"close"}`}}).Draw(t, "vault"))
 		return
 	}
 	if name == "desk" {

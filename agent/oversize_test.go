@@ -112,3 +112,20 @@ func TestBudget_NegativeIsNoLimit(t *testing.T) {
 	require.Equal(t, agent.RunRunning, tr.m.Run().Status)
 	require.Nil(t, tr.lastView().Left.Turns)
 }
+
+// A verdict that decides nothing is recorded whole, and activities carry it: what it
+// brings is bounded as what a valid one brings.
+func TestVerdict_Oversized(t *testing.T) {
+	tr := bank(t, bankPolicy{roles: []string{"teller"}})
+	big := agent.JSON(`{"id":"` + strings.Repeat("x", 1<<20) + `"}`)
+	for _, v := range []agent.Verdict{
+		{Verdict: agent.Edit, Reason: "so", Args: big, Digest: "stale"},
+		{Verdict: agent.Happened, Reason: "so", Result: big},
+		{Verdict: agent.GiveAnswer, Answer: &agent.Answer{Fields: big}},
+	} {
+		require.Empty(t, tr.by(teller("ann"), "1.1", v))
+		require.Equal(t, agent.Refused, tr.receipt.Status)
+		require.Contains(t, tr.receipt.Reason, "the verdict brings 1048585 bytes, the limit is 65536")
+	}
+	require.Equal(t, agent.GateOpen, tr.gate("1.1").Status)
+}

@@ -26,6 +26,7 @@ type watcher struct {
 	calling bool
 	running map[string]agent.Task
 	done    map[string]bool // effect keys that happened
+	held    bool            // a snapshot is about to be taken
 	story
 }
 
@@ -81,6 +82,7 @@ func (w *watcher) step(in agent.Input) agent.Receipt {
 	for _, c := range cmds {
 		w.command(c)
 	}
+	w.takes(in, had, receipt)
 	w.rest()
 	return receipt
 }
@@ -110,6 +112,7 @@ func (w *watcher) command(c agent.Command) {
 		}
 		w.calling = true
 		w.view(c.View)
+		w.opens(c.View)
 	case agent.CancelModel:
 		w.calling = false
 	case agent.RunStep:
@@ -166,6 +169,7 @@ func (w *watcher) view(v agent.View) {
 // waits for; nothing that runs is forgotten. Mutation: end a cancel at once.
 func (w *watcher) rest() {
 	w.standing()
+	w.goesOn()
 	r := w.m.Run()
 	for _, s := range r.Steps {
 		if r.Status.Ended() && (s.Status == agent.StepRunning || s.Status == agent.StepWaiting) {
@@ -251,7 +255,7 @@ func (w *watcher) randomInput() {
 	case "verdict":
 		w.randomVerdict(id, who)
 	case "timer":
-		w.now = w.now.Add(time.Duration(rapid.IntRange(1, 25).Draw(t, "h")) * time.Hour)
+		w.now = w.now.Add(time.Duration(rapid.IntRange(1, 25).Draw(t, "n")) * rapid.SampledFrom([]time.Duration{time.Hour, time.Minute}).Draw(t, "of"))
 		w.step(agent.GateTimerFired{})
 	case "cancel":
 		if rapid.IntRange(0, 5).Draw(t, "really") == 0 {
@@ -301,6 +305,7 @@ func (w *watcher) snapshot() {
 		return
 	}
 	w.m.Hold()
+	w.held = true
 	if rapid.Bool().Draw(w.t, "message") {
 		w.n++
 		w.step(agent.Message{ID: fmt.Sprintf("i%d", w.n), Principal: agent.Principal{Subject: "ann"}, Text: "yes"})
@@ -314,6 +319,7 @@ func (w *watcher) snapshot() {
 	require.NoError(w.t, json.Unmarshal(data, &s))
 	w.m, err = agent.Restore(w.m.Definition(), s)
 	require.NoError(w.t, err)
+	w.held = false
 	w.step(agent.SnapshotLoaded{Rules: agent.Rules, RunID: "next"})
 }
 
@@ -359,7 +365,7 @@ func (w *watcher) finishStep() {
 }
 
 func TestMachine_Properties(t *testing.T) {
-	for _, name := range []string{"refund", "desk", "booth"} {
+	for _, name := range []string{"refund", "desk", "booth", "vault"} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				def := agents[name]()

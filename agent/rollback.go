@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -50,7 +51,22 @@ func (r *Run) ofTurn(step, source string) bool {
 	if s != nil && s.Undoes != "" {
 		s = r.step(s.Undoes)
 	}
-	return s != nil && s.Turn == r.Turn
+	return s != nil && r.turnOf(s) == r.Turn
+}
+
+// turnOf is the turn that a step belongs to: that of the call in whose place it stands,
+// where a person edited it or was asked anew.
+func (r *Run) turnOf(s *Step) int {
+	for s.Replaces != "" {
+		old := r.step(s.Replaces)
+		if old == nil { // the run holds it no more; its id begins with its turn
+			turn, _, _ := strings.Cut(s.Replaces, ".")
+			n, _ := strconv.Atoi(turn)
+			return n
+		}
+		s = old
+	}
+	return s.Turn
 }
 
 // noteFields notes how the fields are that an event is about to change.
@@ -160,8 +176,10 @@ func (m *Machine) rollBack() (told string, done bool) {
 	back := changedFields(object(r.State), object(state))
 	phase := b.Phase
 	m.set(origin{source: SourceRollback}, state, nil)
-	if phase != nil && phase.Name != r.Phase {
-		back = append(back, "the phase, "+phase.Name)
+	if phase != nil && phase.Seq != r.PhaseSeq { // also where the turn left it and came back
+		if phase.Name != r.Phase {
+			back = append(back, "the phase, "+phase.Name)
+		}
 		m.emit(EventPhaseEntered, "", PhaseEnteredData{Phase: phase.Name, Final: phase.Final, By: SourceRollback, Since: phase.Seq})
 		if p, ok := m.def.phase(phase.Name); ok {
 			m.voidOutside(p)
@@ -173,11 +191,19 @@ func (m *Machine) rollBack() (told string, done bool) {
 	return "Set back to what it was before: " + strings.Join(back, ", ") + "." + yes, true
 }
 
+// stoodBefore reports whether the effect of a step is that of an earlier turn: it was
+// called again by code, and given the standing result. The later turn has not done it.
+func (r *Run) stoodBefore(s *Step) bool {
+	return s.Status == StepDone && slices.ContainsFunc(r.Steps, func(o Step) bool {
+		return o.Key == s.Key && o.Status == StepDone && r.turnOf(&o) < r.turnOf(s)
+	})
+}
+
 // stillStands says what of the turn that is cut short has happened, or may have,
 // and is not undone; "" is nothing.
 func (r *Run) stillStands() string {
 	for _, s := range r.Steps {
-		if s.Turn != r.Cut.Turn || s.Kind != KindTool || s.Key == "" || s.Undoes != "" {
+		if r.turnOf(&s) != r.Cut.Turn || s.Kind != KindTool || s.Key == "" || s.Undoes != "" || r.stoodBefore(&s) {
 			continue
 		}
 		switch s.Status {

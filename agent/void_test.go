@@ -42,3 +42,25 @@ func TestVoid_Codes(t *testing.T) {
 	void("x7", agent.CodeGateClosed, func(*agent.Verdict) {})
 	require.NotNil(t, tr.receipt.Gate.At)
 }
+
+// An undo that waits at its gate is no answer to a message: a verdict that is kept
+// until the message is answered is kept on, and the model can still withdraw its call.
+func TestVerdict_KeptWhileAnUndoOpensItsGate(t *testing.T) {
+	tr := begin(t, deskAgent(), `{"customer_id":"c"}`)
+	tr.message("go")
+	tr.model(charge(78))
+	tr.done("1.1", `{"id":"r"}`)
+	tr.model(`risky {"order_id":"77","amount":{"minor":50,"currency":"EUR"}}`)
+	tr.message("no, stop that")
+	tr.verdict("2.1", agent.Approve, "")
+	require.Equal(t, agent.KeptBack, tr.receipt.Status)
+	require.Equal(t, agent.Accepted, tr.undo("1.1").Status)
+	require.Equal(t, agent.GateOpen, tr.gate("3.1").Status, "the undo waits for a person")
+	require.Empty(t, tr.started(), "the message is not answered")
+	require.Equal(t, agent.GateOpen, tr.gate("2.1").Status)
+	tr.model(`withdraw {"step":"2.1"}`)
+	require.Equal(t, agent.GateWithdrawn, tr.gate("2.1").Status)
+	tr.model()
+	require.Empty(t, tr.m.Run().Kept, "judged after the answer")
+	tr.reduces()
+}
