@@ -130,7 +130,11 @@ func (m *Machine) triedSince(args JSON) bool {
 		}
 		// A void step was approved, but its guard refused it then: it is asked for anew
 		// when the guard allows it.
-		return s != nil && s.Seq > m.run.PhaseSeq && s.Status != StepVoid && !m.run.lifted(g.ID) && digest(g.Shown) == digest(m.values(g.Reads))
+		void := s != nil && s.Status == StepVoid
+		if m.run.Rules < 5 {
+			void = g.Status == GateVoid
+		}
+		return s != nil && s.Seq > m.run.PhaseSeq && !void && !m.run.lifted(g.ID) && digest(g.Shown) == digest(m.values(g.Reads))
 	}
 	return false
 }

@@ -295,7 +295,7 @@ func (m *Machine) voidGates(changed []string) {
 func (m *Machine) voidGate(g Gate, why string) {
 	undo := m.run.step(g.StepID()).Undoes != ""
 	m.emit(EventGateClosed, g.ID, GateClosedData{Gate: g.ID, Status: GateVoid, Reason: why})
-	m.emit(EventStepSettled, g.ID, StepSettledData{Status: StepVoid, Reason: why, Again: undo})
+	m.emit(EventStepSettled, g.ID, StepSettledData{Status: StepVoid, Reason: why, Again: undo && m.run.Rules >= 5})
 }
 
 // enter puts the run into a phase and makes the calls of its Enter.

@@ -48,7 +48,7 @@ func (m *Machine) interrupt(in Message, busy bool) *Took {
 		return took
 	case policy != MessageInterrupt && policy != MessageRollback:
 		return took
-	case !r.Calling && !r.inFlight() && (policy == MessageInterrupt || r.Cut == nil):
+	case !r.Calling && !r.inFlight() && (policy == MessageInterrupt || r.Cut == nil && r.Rules >= 5):
 		return took // only an undo runs: no turn is under way that could be cut or rolled back
 	}
 	d := InterruptedData{Message: in.ID, Principal: in.Principal}
@@ -170,6 +170,9 @@ func (m *Machine) askUndo(by Principal, reason string) bool {
 // is to be undone too: its turn comes where it happened, after all that came later.
 func (m *Machine) undoneEarlier(i int) bool {
 	s := &m.run.Steps[i]
+	if m.run.Rules < 5 {
+		return false
+	}
 	for j := range m.run.Steps[:i] {
 		o := &m.run.Steps[j]
 		if o.Key != s.Key || !m.wantsUndone(o) {
@@ -213,7 +216,9 @@ func (m *Machine) cancelling() {
 	r := m.run
 	if r.undoesAtEnd() {
 		m.expireGates()
-		m.escalateGates()
+		if r.Rules >= 5 {
+			m.escalateGates()
+		}
 		if len(r.Kept) > 0 { // a verdict about an undo; the messages are not answered any more
 			m.judgeKept()
 			return

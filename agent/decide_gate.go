@@ -171,17 +171,21 @@ func (m *Machine) askAnew(v Verdict, body string, g Gate, c commitment) Receipt 
 // gate.
 func (r *Run) approvers(s *Step) *Approved {
 	g := r.gate(s.ID)
-	if old := r.step(s.Replaces); g == nil && old != nil && old.Status == StepFailed {
-		g = r.gate(old.ID) // it was approved, did not happen, and is run again under that approval
+	switch old := r.step(s.Replaces); {
+	case g != nil || old == nil || r.Rules < 5:
+	case old.Status == StepFailed:
+		return r.approvers(old) // it did not happen, and is run again under the approval that it had
+	case s.EditedBy != "":
+		g = r.gate(old.ID) // its editor's word was enough
 	}
-	if g == nil || g.Kind != KindTool || g.Status != GateApproved {
+	if g == nil || g.Kind != KindTool || g.Status != GateApproved && g.Status != GateEdited {
 		return nil
 	}
 	out := &Approved{Roles: g.Roles}
 	for _, a := range g.Approvals {
 		out.By = append(out.By, a.By)
 	}
-	if len(out.By) == 0 && g.By != nil {
+	if g.By != nil && (len(out.By) == 0 || g.Status == GateEdited) { // what others approved was not what the editor made of it
 		out.By = []Principal{*g.By}
 	}
 	return out

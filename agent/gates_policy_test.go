@@ -320,3 +320,25 @@ func TestApproved_RunAgain(t *testing.T) {
 	require.Empty(t, tr.m.Run().FailedEnd)
 	tr.reduces()
 }
+
+// Whose edit was enough to start a call is judged once more before it starts, as who
+// approves one is, and where the role was taken from them somebody else is asked.
+func TestApproved_ByItsEditor(t *testing.T) {
+	tr := bank(t, bankPolicy{roles: []string{"teller"}})
+	tr.by(teller("ann"), "1.1", agent.Verdict{Verdict: agent.Edit, Reason: "less", Args: agent.JSON(payArgs(400))})
+	edited := tr.last()
+	require.Equal(t, []string{edited}, tr.started())
+	approved := tr.task("pay").Approved
+	require.NotNil(t, approved)
+	require.Equal(t, []string{"teller"}, approved.Roles)
+	require.Len(t, approved.By, 1)
+	require.Equal(t, "ann", approved.By[0].Subject)
+
+	tr.step(agent.StepUnapproved{Step: edited, Reason: "ann has not the role teller any more"})
+	require.Equal(t, agent.StepVoid, tr.stepOf(edited).Status)
+	require.Equal(t, agent.GateOpen, tr.gate(tr.last()).Status)
+	require.JSONEq(t, payArgs(400), tr.stepOf(tr.last()).Args.String())
+	tr.by(teller("bob"), tr.last(), agent.Verdict{Verdict: agent.Approve})
+	require.Equal(t, "bob", tr.task("pay").Approved.By[0].Subject)
+	tr.reduces()
+}

@@ -20,7 +20,13 @@ import (
 //   - 4: a message that rolls a turn back also sets back the fields and the phase that
 //     the turn has changed, where nothing of what it did stands; events say where in
 //     them the values of sensitive fields stand, so that people are not shown them.
-const Rules = 4
+//   - 5: what stands in the place of an earlier turn's call belongs to that turn, and a
+//     rollback leaves alone what an earlier turn did; the gate of an undo is no answer to
+//     a message, and is asked for anew when what it shows changes; a cancel that undoes
+//     waits for no undo in doubt; an Auto move that its guard refused once approved is
+//     tried again; who edited a call, or approved it before it was run again, is judged
+//     once more before it starts.
+const Rules = 5
 
 // Machine drives one run: input in, events and commands out. It is pure and
 // not safe for concurrent use. Its decisions run the definition's code; a

@@ -57,7 +57,7 @@ func (r *Run) ofTurn(step, source string) bool {
 // turnOf is the turn that a step belongs to: that of the call in whose place it stands,
 // where a person edited it or was asked anew.
 func (r *Run) turnOf(s *Step) int {
-	for s.Replaces != "" {
+	for s.Replaces != "" && r.Rules >= 5 {
 		old := r.step(s.Replaces)
 		if old == nil { // the run holds it no more; its id begins with its turn
 			turn, _, _ := strings.Cut(s.Replaces, ".")
@@ -176,7 +176,7 @@ func (m *Machine) rollBack() (told string, done bool) {
 	back := changedFields(object(r.State), object(state))
 	phase := b.Phase
 	m.set(origin{source: SourceRollback}, state, nil)
-	if phase != nil && phase.Seq != r.PhaseSeq { // also where the turn left it and came back
+	if phase != nil && (phase.Name != r.Phase || phase.Seq != r.PhaseSeq && r.Rules >= 5) { // also where the turn left it and came back
 		if phase.Name != r.Phase {
 			back = append(back, "the phase, "+phase.Name)
 		}
@@ -194,7 +194,7 @@ func (m *Machine) rollBack() (told string, done bool) {
 // stoodBefore reports whether the effect of a step is that of an earlier turn: it was
 // called again by code, and given the standing result. The later turn has not done it.
 func (r *Run) stoodBefore(s *Step) bool {
-	return s.Status == StepDone && slices.ContainsFunc(r.Steps, func(o Step) bool {
+	return r.Rules >= 5 && s.Status == StepDone && slices.ContainsFunc(r.Steps, func(o Step) bool {
 		return o.Key == s.Key && o.Status == StepDone && r.turnOf(&o) < r.turnOf(s)
 	})
 }
