@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -150,6 +151,45 @@ func TestContinue_WhileMessagesArrive(t *testing.T) {
 		got = append(got, m.ID)
 	}
 	require.Equal(t, sent, got)
+	require.Greater(t, len(w.chain(address)), 2, "Temporal runs")
+	w.cancelled(address)
+}
+
+// Whoever sends by update in the instant of a continue-as-new is answered with what
+// became of it, and it stands once; so do signals of another name.
+func TestContinue_WhileSendersWait(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, everyFourth("look"), lab{db: labDB(t), limits: agent.Limits{History: 60, Message: 64 << 10}}.agent())
+	address := w.start("k")
+	const senders, each = 4, 30
+	errs := make([]error, senders)
+	var wg sync.WaitGroup
+	for s := range senders {
+		wg.Go(func() {
+			for n := 0; n < each && errs[s] == nil; n++ {
+				id := fmt.Sprintf("u%d-%d", s, n)
+				var r agent.Receipt
+				if r, errs[s] = w.starter.Message(w.ctx, address, signals.Message{ID: id, Principal: customer, Text: id}); r.Status == agent.Refused {
+					errs[s] = fmt.Errorf("%s: %s", id, r.Reason)
+				}
+				a := signals.Amend{ID: "a-" + id, Principal: ops, Fields: agent.JSON(fmt.Sprintf(`{"news":%q}`, id))}
+				errs[s] = errors.Join(errs[s], temporalClient.SignalWorkflow(w.ctx, address, "", signals.NameAmend, a))
+			}
+		})
+	}
+	wg.Wait()
+	require.NoError(t, errors.Join(errs...))
+	eventually(t, "all stand", func() bool {
+		return len(recorded[agent.MessageData](w, address, agent.EventMessage)) >= senders*each &&
+			len(recorded[agent.AmendedData](w, address, agent.EventAmended)) >= senders*each
+	})
+	next := map[string]int{}
+	for _, m := range recorded[agent.MessageData](w, address, agent.EventMessage) {
+		who, _, _ := strings.Cut(m.ID, "-")
+		require.Equal(t, fmt.Sprintf("%s-%d", who, next[who]), m.ID, "each once, in order")
+		next[who]++
+	}
+	require.Len(t, recorded[agent.AmendedData](w, address, agent.EventAmended), senders*each)
 	require.Greater(t, len(w.chain(address)), 2, "Temporal runs")
 	w.cancelled(address)
 }
