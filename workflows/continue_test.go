@@ -252,6 +252,24 @@ func TestContinue_500Turns(t *testing.T) {
 	require.Less(t, len(snapshot), run.Limits.Snapshot)
 }
 
+// A budget counts over all Temporal runs of a run: the same call again and again
+// ends in a pause, however often the run was continued.
+func TestContinue_Budget(t *testing.T) {
+	t.Parallel()
+	looks := newCounter()
+	const most = 20
+	model := scripted.Func("scripted", func(llm.Request) llm.Response { return call("look", "the same") })
+	w := newWorld(t, model, lab{db: labDB(t), look: looks.look, limits: agent.Limits{History: 60}, budget: agent.Budget{Turns: most, SameCall: -1}}.agent())
+	address := w.start("k")
+	w.say(address, "look")
+	run := w.until(address, "pause", paused)
+	require.Equal(t, "budget:turns", run.Reason)
+	require.Equal(t, most, run.Turn)
+	require.Equal(t, most, looks.total())
+	require.Greater(t, len(w.chain(address)), 2, "Temporal runs")
+	w.requireJournal(run)
+}
+
 // What is no snapshot ends the run at once, with the reason: never in a loop.
 func TestContinue_NoSnapshot(t *testing.T) {
 	t.Parallel()
