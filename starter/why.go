@@ -23,7 +23,7 @@ type Why struct {
 	Turn       int             `json:"turn,omitempty"`
 	Seq        int64           `json:"seq,omitempty"` // of the last event that the journal has
 	UpdatedAt  time.Time       `json:"updated_at,omitzero"`
-	Repairs    *agent.Repaired `json:"repairs,omitempty"` // the run whose steps it undoes
+	Repairs    *agent.Repaired `json:"repairs,omitempty"`     // the run whose steps it undoes
 	RepairedBy []Repair        `json:"repaired_by,omitempty"` // the runs that undo steps of it, since it has ended; newest first, at most 20
 	Sentence   string          `json:"sentence"`
 	Next       string          `json:"next"` // which command, or what to do
