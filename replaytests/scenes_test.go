@@ -75,12 +75,13 @@ func TestScenes(t *testing.T) {
 			"gate_closed pay_two approved", "step_resumed pay_two", "step_done pay_two"},
 		"taken-back": {"verdict pay_later pending approve", "gate_pending pay_later", "verdict pay_later valid take_back", "gate_pending pay_later",
 			"verdict pay_later pending approve", "verdict pay_later valid approve", "gate_closed pay_later approved", "step_done pay_later"},
-		"expired":  {"gate_opened pay_soon", "gate_escalated pay_soon", "gate_closed pay_soon expired", "step_settled pay_soon expired", "reply"},
-		"in-time":  {"gate_opened pay_soon", "verdict pay_soon valid approve", "gate_closed pay_soon approved", "step_done pay_soon"},
-		"ruled":    {"verdict pay valid reject", "ruling_made pay", "call_answered refused", "ruling_lifted", "gate_opened pay"},
-		"in-doubt": {"step_settled ring in_doubt", "gate_opened ring", "verdict valid happened", "gate_closed ring resolved", "step_done ring", "reply"},
-		"signed":   {"verdict pay valid approve", "step_done pay"},
-		"repaired": {"started", "undo_requested", "step_started release running", "step_settled undone", "completed"},
+		"expired":      {"gate_opened pay_soon", "gate_escalated pay_soon", "gate_closed pay_soon expired", "step_settled pay_soon expired", "reply"},
+		"in-time":      {"gate_opened pay_soon", "verdict pay_soon valid approve", "gate_closed pay_soon approved", "step_done pay_soon"},
+		"ruled":        {"verdict pay valid reject", "ruling_made pay", "call_answered refused", "ruling_lifted", "gate_opened pay"},
+		"in-doubt":     {"step_settled ring in_doubt", "gate_opened ring", "verdict valid happened", "gate_closed ring resolved", "step_done ring", "reply"},
+		"signed":       {"verdict pay valid approve", "step_done pay"},
+		"said-at-once": {"message", "turn_started", "message", "message", "message", "reply", "turn_started", "step_started locate running", "completed"},
+		"repaired":     {"started", "undo_requested", "step_started release running", "step_settled undone", "completed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := told(t, name)
@@ -95,6 +96,13 @@ func TestScenes(t *testing.T) {
 	require.NotNil(t, find(t, load(t, "signed"), func(e *historypb.HistoryEvent) bool {
 		return strings.Contains(string(first(e.GetMarkerRecordedEventAttributes().GetDetails()["data"]).GetData()), signals.ActivityCheckToken)
 	}), "its token is checked by a local activity")
+	rec, err := read(load(t, "said-at-once"))
+	require.NoError(t, err)
+	var begun []string
+	for _, a := range rec.tasks[0].activities {
+		begun = append(begun, a.name)
+	}
+	require.Equal(t, []string{signals.ActivityRecord, signals.ActivityCallModel}, begun, "one record at a time")
 }
 
 // The workflows that are no runs are compared as runs are, in what they ask for and

@@ -105,6 +105,8 @@ func (c *conversation) bring(ctx context.Context) (Conversed, error) {
 			if out, err := c.follow(ctx); out != nil || err != nil {
 				return value(out), err
 			}
+		case notTaken(err) && sleep(ctx, pause):
+			continue
 		case err != nil && !endedMeanwhile(err) && !hasEnded(err):
 			return Conversed{}, c.s.explain(ctx, "converse", c.address, err)
 		case err != nil, out.Receipt.Status == agent.Refused && out.Receipt.Code == agent.CodeEnded:

@@ -30,7 +30,7 @@ func (s *Starter) explain(ctx context.Context, what, address string, err error) 
 		return agent.Errorf(agent.CodeNotFound, "%s: there is no run %s", what, address)
 	case errors.Is(ctx.Err(), context.Canceled):
 		return &agent.Error{Code: agent.CodeUnavailable, Message: fmt.Sprintf("%s %s: the caller gave up; try again with the same id", what, address), Err: ctx.Err()}
-	case late(err):
+	case late(err), notTaken(err):
 		return agent.Errorf(agent.CodeUnavailable, "%s %s: no answer in time: %s", what, address, s.whyBlocked(ctx, address))
 	case errors.As(err, &unavailable):
 		return agent.Errorf(agent.CodeUnavailable, "%s %s: Temporal cannot be reached (%v): try again with the same id", what, address, err)
@@ -49,6 +49,14 @@ func endedMeanwhile(err error) bool {
 func hasEnded(err error) bool {
 	var notFound *serviceerror.NotFound
 	return errors.As(err, &notFound) && strings.Contains(notFound.Message, "already completed")
+}
+
+// notTaken reports that the workflow task failed which an update came with, as it
+// does when a signal arrives while the run is being continued, or where the
+// agent's code panics. The run knows nothing of the update: it is sent again.
+func notTaken(err error) bool {
+	var notReady *serviceerror.WorkflowNotReady
+	return errors.As(err, &notReady)
 }
 
 // late reports that a call ran out of time.

@@ -192,7 +192,20 @@ func (s *Starter) update(ctx context.Context, address string, in input) (agent.R
 // but Temporal gives it again to whoever repeats the update's id.
 func stale(r agent.Receipt) bool { return r.Status == agent.Refused && r.Code != agent.CodeEnded }
 
-func (s *Starter) send(ctx context.Context, address, name, id string, body agent.JSON) (r agent.Receipt, err error) {
+// sendSoon is how soon an update that was not taken is sent again, at first.
+const sendSoon = 50 * time.Millisecond
+
+// send sends an update until the run has taken it, as long as ctx lasts.
+func (s *Starter) send(ctx context.Context, address, name, id string, body agent.JSON) (agent.Receipt, error) {
+	for pause := sendSoon; ; pause = min(2*pause, lookLate) {
+		r, err := s.sendOnce(ctx, address, name, id, body)
+		if !notTaken(err) || !sleep(ctx, pause) {
+			return r, err
+		}
+	}
+}
+
+func (s *Starter) sendOnce(ctx context.Context, address, name, id string, body agent.JSON) (r agent.Receipt, err error) {
 	handle, err := s.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
 		WorkflowID: address, UpdateName: name, WaitForStage: client.WorkflowUpdateStageCompleted, UpdateID: id, Args: []any{body},
 	})

@@ -142,7 +142,7 @@ func (w *waiter) ask(ctx context.Context) (news signals.News, err error) {
 	switch {
 	case err == nil:
 		return news, nil
-	case late(err) || ctx.Err() != nil: // why is looked for at the end
+	case late(err) || notTaken(err) || ctx.Err() != nil: // why is looked for at the end
 		return news, agent.Errorf(agent.CodeUnavailable, "no answer: %w", err)
 	}
 	return news, w.s.explain(ctx, "wait", w.chain.Address, err)

@@ -65,6 +65,7 @@ func TestWait_FromTheStore(t *testing.T) {
 		"Temporal is down": {nil, serviceerror.NewUnavailable("connection refused")},
 		"closed":           {nil, serviceerror.NewNotFound("workflow execution already completed")},
 		"forgotten":        {nil, serviceerror.NewNotFound("workflow not found")},
+		"its task failed":  {nil, serviceerror.NewWorkflowNotReady("unexpected workflow task failure")},
 		"cut off":          {temporal.NewApplicationError("the run completed", "AcceptedUpdateCompletedWorkflow"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {

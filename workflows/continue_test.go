@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -154,6 +155,45 @@ func TestContinue_WhileMessagesArrive(t *testing.T) {
 	w.cancelled(address)
 }
 
+// Whoever sends by update in the instant of a continue-as-new is answered with what
+// became of it, and it stands once; so do signals of another name.
+func TestContinue_WhileSendersWait(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, everyFourth("look"), lab{db: labDB(t), limits: agent.Limits{History: 60, Message: 64 << 10}}.agent())
+	address := w.start("k")
+	const senders, each = 4, 30
+	errs := make([]error, senders)
+	var wg sync.WaitGroup
+	for s := range senders {
+		wg.Go(func() {
+			for n := 0; n < each && errs[s] == nil; n++ {
+				id := fmt.Sprintf("u%d-%d", s, n)
+				var r agent.Receipt
+				if r, errs[s] = w.starter.Message(w.ctx, address, signals.Message{ID: id, Principal: customer, Text: id}); r.Status == agent.Refused {
+					errs[s] = fmt.Errorf("%s: %s", id, r.Reason)
+				}
+				a := signals.Amend{ID: "a-" + id, Principal: ops, Fields: agent.JSON(fmt.Sprintf(`{"news":%q}`, id))}
+				errs[s] = errors.Join(errs[s], temporalClient.SignalWorkflow(w.ctx, address, "", signals.NameAmend, a))
+			}
+		})
+	}
+	wg.Wait()
+	require.NoError(t, errors.Join(errs...))
+	eventually(t, "all stand", func() bool {
+		return len(recorded[agent.MessageData](w, address, agent.EventMessage)) >= senders*each &&
+			len(recorded[agent.AmendedData](w, address, agent.EventAmended)) >= senders*each
+	})
+	next := map[string]int{}
+	for _, m := range recorded[agent.MessageData](w, address, agent.EventMessage) {
+		who, _, _ := strings.Cut(m.ID, "-")
+		require.Equal(t, fmt.Sprintf("%s-%d", who, next[who]), m.ID, "each once, in order")
+		next[who]++
+	}
+	require.Len(t, recorded[agent.AmendedData](w, address, agent.EventAmended), senders*each)
+	require.Greater(t, len(w.chain(address)), 2, "Temporal runs")
+	w.cancelled(address)
+}
+
 // 500 turns, with messages, verdicts and duplicates arriving all the time.
 func TestContinue_500Turns(t *testing.T) {
 	t.Parallel()
@@ -210,6 +250,24 @@ func TestContinue_500Turns(t *testing.T) {
 	snapshot, err := agent.Encode(run)
 	require.NoError(t, err)
 	require.Less(t, len(snapshot), run.Limits.Snapshot)
+}
+
+// A budget counts over all Temporal runs of a run: the same call again and again
+// ends in a pause, however often the run was continued.
+func TestContinue_Budget(t *testing.T) {
+	t.Parallel()
+	looks := newCounter()
+	const most = 20
+	model := scripted.Func("scripted", func(llm.Request) llm.Response { return call("look", "the same") })
+	w := newWorld(t, model, lab{db: labDB(t), look: looks.look, limits: agent.Limits{History: 60}, budget: agent.Budget{Turns: most, SameCall: -1}}.agent())
+	address := w.start("k")
+	w.say(address, "look")
+	run := w.until(address, "pause", paused)
+	require.Equal(t, "budget:turns", run.Reason)
+	require.Equal(t, most, run.Turn)
+	require.Equal(t, most, looks.total())
+	require.Greater(t, len(w.chain(address)), 2, "Temporal runs")
+	w.requireJournal(run)
 }
 
 // What is no snapshot ends the run at once, with the reason: never in a loop.

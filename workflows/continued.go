@@ -44,6 +44,13 @@ func (l *loop) quiet(ctx workflow.Context) bool {
 	return l.closing && l.ending == "" && l.flying == 0 && workflow.AllHandlersFinished(ctx)
 }
 
+// carriesOn reports that the run is about to be continued, and carries its events
+// on: a record for each message of a steady stream would keep it from ever being
+// quiet.
+func (l *loop) carriesOn() bool {
+	return l.closing && l.flying == l.records && len(l.lookups)+len(l.resolved) == 0
+}
+
 // next ends this Temporal run and starts the one that goes on. Nothing may block
 // between the last look at the inbox and this: a signal would be lost.
 func (l *loop) next(ctx workflow.Context, start converter.RawValue) error {

@@ -101,8 +101,8 @@ func (c childConfig) agent(ctx context.Context) (*agent.Definition, llm.Model, e
 				err := shoot(c.Dir)
 				c.reached("after the shot")
 				return a, err
-			}, undo: &labUndo{unsend: func(context.Context, tool.Key, doneText) (text, error) { return text{"gone"}, shoot(c.Dir) }}}.agent(),
-			obeying(firing(crashModel)), err
+			}, send: c.sendOfABatch, undo: &labUndo{unsend: func(context.Context, tool.Key, doneText) (text, error) { return text{"gone"}, shoot(c.Dir) }}}.agent(),
+			obeying(firing(batching(crashModel))), err
 	}
 	s, err := shop.Open(ctx, filepath.Join(c.Dir, "shop.db"))
 	if err != nil {

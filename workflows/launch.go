@@ -33,6 +33,7 @@ var patientModel = &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCo
 // a run stands still.
 func (l *loop) record(ctx workflow.Context) {
 	in := signals.RecordInput{Ride: l.ride()}
+	l.owed = false
 	l.flying, l.records = l.flying+1, l.records+1
 	workflow.GoNamed(ctx, "record", func(ctx workflow.Context) {
 		defer func() { l.flying, l.records = l.flying-1, l.records-1 }()
@@ -47,6 +48,34 @@ func (l *loop) record(ctx workflow.Context) {
 		}
 		l.carried(out.Carried)
 	})
+}
+
+// changeOneRecord names the change by which a run has one record at a time.
+// Persisted in histories; never rename.
+const changeOneRecord = "one-record"
+
+// putsOff reports that a record must wait for the one under way. Each carries all
+// that the journal has not acknowledged: while the store is down, one for each
+// input would have the history grow with the square of their number, up to where
+// Temporal ends the run.
+func (l *loop) putsOff(ctx workflow.Context) bool {
+	if l.records == 0 || workflow.GetVersion(ctx, changeOneRecord, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return false
+	}
+	l.owed = true
+	return true
+}
+
+// late reports that a record was put off, and that its turn has come.
+func (l *loop) late() bool { return l.owed && l.records == 0 }
+
+// recordLate makes up for what was put off, unless another activity has brought
+// the events meanwhile, or the run carries them on.
+func (l *loop) recordLate(ctx workflow.Context) {
+	l.owed = false
+	if l.machine.Unacknowledged() && (l.ending != "" || !l.carriesOn()) {
+		l.record(ctx)
+	}
 }
 
 // flush records first where the events would be too much to ride along.

@@ -29,9 +29,10 @@ type loop struct {
 	lookups  []agent.Task       // to be carried by the next activity
 	resolved []signals.Resolved // the same
 	stops    map[string]workflow.CancelFunc
-	idles    int // timers of a run that waits for its user: only the latest counts
-	flying   int // activities whose result is still to come
-	records  int // of them, those that only record
+	idles    int  // timers of a run that waits for its user: only the latest counts
+	flying   int  // activities whose result is still to come
+	records  int  // of them, those that only record
+	owed     bool // a record that was put off, since one was under way
 	waiters  int
 	closing  bool // the history is long: the run is to be continued
 	ending   agent.RunStatus
@@ -68,13 +69,15 @@ func (l *loop) waiting() ([]agent.Waiting, error) {
 // sender has an answer; or until it is to be continued, with nothing in flight.
 func (l *loop) run(ctx workflow.Context) error {
 	for {
-		if err := workflow.Await(ctx, func() bool { return l.arrived() || l.failure != nil || l.over() || l.quiet(ctx) }); err != nil {
+		if err := workflow.Await(ctx, func() bool { return l.arrived() || l.failure != nil || l.late() || l.over() || l.quiet(ctx) }); err != nil {
 			return err
 		}
 		l.pull(ctx)
 		switch {
 		case l.failure != nil:
 			return l.failure
+		case l.late():
+			l.recordLate(ctx)
 		case len(l.inbox.entries) > 0:
 			l.take(ctx, l.inbox.pop())
 		case l.quiet(ctx):
@@ -125,9 +128,7 @@ func (l *loop) take(ctx workflow.Context, e *entry) {
 	l.close(ctx)
 	finishes := slices.ContainsFunc(commands, func(c agent.Command) bool { _, ok := c.(agent.Finish); return ok })
 	for _, c := range commands {
-		// A run that is about to be continued carries its events on: a record for
-		// each message of a steady stream would keep it from ever being quiet.
-		if _, record := c.(agent.Record); record && l.closing && !finishes && l.flying == l.records && len(l.lookups)+len(l.resolved) == 0 {
+		if _, record := c.(agent.Record); record && (!finishes && l.carriesOn() || l.putsOff(ctx)) {
 			continue
 		}
 		l.launch(ctx, c)

@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"net"
 	"runtime"
 	"strings"
@@ -144,6 +145,44 @@ func TestStore_ReadOnly(t *testing.T) {
 	w.finished(address, agent.RunCompleted)
 	require.Len(t, w.refunds(), 1)
 	require.Len(t, w.receipts(), 1)
+}
+
+// However much arrives while the store is down, the run's history grows with it
+// only: Temporal ends a run whose history is too long. All of it stands afterwards.
+func TestStore_DownWhileSignalsArrive(t *testing.T) {
+	t.Parallel()
+	w := idleWorld(t, false)
+	b := &broken{Store: w.store}
+	w.config.Store = b
+	w.serve(says(scripted.Say("Hello.")), lab{db: labDB(t), limits: agent.Limits{Message: 64 << 10}}.agent())
+	address := w.start("k")
+	w.chat(address, "hi")
+	w.quiet(address)
+	b.readOnly.Store(true)
+	d, err := describe(w.ctx, address)
+	require.NoError(t, err)
+	before := d.GetWorkflowExecutionInfo().GetHistorySizeBytes()
+	var sent []string
+	for n := range 200 {
+		m := signals.Message{ID: fmt.Sprintf("s%d", n), Principal: customer, Text: fmt.Sprintf("message %d", n)}
+		w.signal(address, signals.NameMessage, m)
+		sent = append(sent, m.ID)
+	}
+	w.until(address, "all are taken", func(r *agent.Run) bool { return len(r.Handled) == 1+len(sent) })
+	eventually(t, "the store is asked in vain", func() bool { return b.refused.Load() > 2 })
+	d, err = describe(w.ctx, address)
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(d.GetPendingActivities()), 2, "the model's call, and one record")
+	require.Less(t, d.GetWorkflowExecutionInfo().GetHistorySizeBytes()-before, int64(2000*len(sent)), "bytes of history")
+	b.readOnly.Store(false)
+	eventually(t, "all are recorded", func() bool {
+		return len(recorded[agent.MessageData](w, address, agent.EventMessage)) == 1+len(sent)
+	})
+	for i, m := range recorded[agent.MessageData](w, address, agent.EventMessage)[1:] {
+		require.Equal(t, sent[i], m.ID)
+	}
+	w.cancelled(address)
+	w.requireReplay(address)
 }
 
 // The ledger goes away between the claim of the receipt and its settlement, and

@@ -32,6 +32,7 @@ func scenarios() []scenario {
 		{name: "cancelled-at-once", run: cancelledAtOnce},
 		{name: "worker-killed", run: workerKilled},
 		{name: "continued", run: continued},
+		{name: "said-at-once", run: saidAtOnce},
 		{name: "interrupted", run: interrupted},
 		{name: "rolled-back", run: rolledBack},
 		{name: "rolled-back-fields", run: rolledBackFields},
@@ -194,6 +195,26 @@ func cancelledAtOnce(ctx context.Context, w *world) (string, error) {
 		return "", err
 	}
 	return address, w.untilClosed(ctx, address, agent.RunCancelled)
+}
+
+// saidAtOnce has four messages in the first workflow task: the first calls the
+// model, and one record is under way for all others, not one for each.
+func saidAtOnce(ctx context.Context, w *world) (string, error) {
+	address, err := w.startParcel(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, text := range []string{"Are you there?", "It is p-7.", "Hello?"} {
+		m := signals.Message{ID: text, Principal: agent.Principal{Subject: "u-1"}, Text: text}
+		if err := w.client.SignalWorkflow(ctx, address, "", signals.NameMessage, m); err != nil {
+			return "", err
+		}
+	}
+	script := append([]llm.Response{scripted.Say("One moment.")}, whole...)
+	if err := w.serve(ctx, scripted.New("script", script...), parcel.Agent(filled(parcel.World{}))); err != nil {
+		return "", err
+	}
+	return address, w.untilClosed(ctx, address, agent.RunCompleted)
 }
 
 // changedGuard is refused by its guard where the present one lets it through.
