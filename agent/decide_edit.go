@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"fmt"
 	"strings"
 )
 
@@ -46,14 +45,23 @@ func (m *Machine) edit(v Verdict, g Gate, closed GateClosedData) (told string) {
 	c.escalated = g.escalated()
 	c.approval = &Approval{By: v.Principal, Verified: v.Verified, Reason: v.Reason, At: v.At}
 	id := m.run.nextID()
-	m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepEdited, Reason: clip(fmt.Sprintf("%s edited it: %s. Step %s takes its place, with %s",
-		v.Principal.Subject, v.Reason, id, changes(g.Args, v.Args)), reasonLimit)})
+	m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepEdited, Reason: m.editedTo(v, id, changes(g.Args, v.Args))})
 	m.commit(c)
 	told = "step " + id + " takes its place"
 	if open := m.run.gate(id); open != nil {
 		told += ", and waits at gate " + id + " for " + joinOr(open.Roles)
 	}
 	return told
+}
+
+// editedTo tells the model who edited its call, why, and to what. A long reason is cut
+// before the difference is, which the model cannot learn elsewhere.
+func (m *Machine) editedTo(v Verdict, step, changes string) string {
+	who, then := v.Principal.Subject+" edited it: ", ". Step "+step+" takes its place, with "+changes
+	if m.run.Rules >= 5 {
+		return clip(who+clip(v.Reason, max(reasonLimit/2, reasonLimit-len(who+then)))+then, reasonLimit)
+	}
+	return clip(who+v.Reason+then, reasonLimit)
 }
 
 // changes says how two objects differ, member by member.

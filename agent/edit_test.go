@@ -190,3 +190,14 @@ func TestEdit_EnterCall(t *testing.T) {
 	require.Empty(t, tr.m.Run().FailedEnd)
 	tr.reduces()
 }
+
+// However long the reason of an edit is, the model is told what was changed.
+func TestEdit_WithALongReason(t *testing.T) {
+	tr := bank(t, bankPolicy{roles: []string{"teller"}})
+	tr.by(teller("ann"), "1.1", agent.Verdict{Verdict: agent.Edit, Reason: strings.Repeat("because ", 124), Args: agent.JSON(payArgs(400))})
+	require.Equal(t, agent.StepEdited, tr.stepOf("1.1").Status, tr.receipt)
+	why := tr.stepOf("1.1").Reason
+	require.LessOrEqual(t, len(why), 1000)
+	require.Contains(t, why, "ann edited it: because because")
+	require.Contains(t, why, `Step 1.3 takes its place, with amount {"currency":"EUR","minor":400} instead of {"currency":"EUR","minor":500}`)
+}
