@@ -40,7 +40,7 @@ type Runs interface {
 	Resume(ctx context.Context, address string, r signals.Resume) (agent.Receipt, error)
 	Undo(ctx context.Context, address string, in signals.Undo) (starter.Undone, error)
 	Decide(ctx context.Context, address string, v signals.Verdict) (agent.Receipt, error)
-	Watch(ctx context.Context, address string, afterSeq int64) iter.Seq2[agent.Event, error]
+	WatchRun(ctx context.Context, run *store.Chain, afterSeq int64) iter.Seq2[agent.Event, error]
 	LiftRuling(ctx context.Context, address string, r signals.LiftRuling) (agent.Receipt, error)
 	ConfirmRuling(ctx context.Context, address string, r signals.ConfirmRuling) (agent.Receipt, error)
 	ResolveEffect(ctx context.Context, in signals.Resolution) error

@@ -71,8 +71,8 @@ func (noTemporal) DescribeWorkflow(context.Context, string, string) (*client.Wor
 	return nil, serviceerror.NewNotFound("no such run")
 }
 
-func (f *runs) Watch(ctx context.Context, address string, afterSeq int64) iter.Seq2[agent.Event, error] {
-	return starter.New(noTemporal{}, starter.WithReader(f.store)).Watch(ctx, address, afterSeq)
+func (f *runs) WatchRun(ctx context.Context, run *store.Chain, afterSeq int64) iter.Seq2[agent.Event, error] {
+	return starter.New(noTemporal{}, starter.WithReader(f.store)).WatchRun(ctx, run, afterSeq)
 }
 
 func (f *runs) find(address string) (*agenttest.Run, error) {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -59,7 +60,7 @@ type gateStreamInput struct {
 
 func (s *Server) streamRoutes() {
 	handle(s, Route{Method: http.MethodGet, Path: "/v1/runs/{agent}/{key}/stream", ID: "stream-events", Tag: "journal", Act: access.RunEvents, Stream: true,
-		Summary: "Follow a run's journal as server-sent events: one for each event, its seq as id; delta: a piece of an answer on its way; end: the run has ended"}, s.streamEvents)
+		Summary: "Follow a run's journal as server-sent events: one for each event, its seq and the run it is of as id; delta: a piece of an answer on its way; end: the run has ended"}, s.streamEvents)
 	handle(s, Route{Method: http.MethodGet, Path: "/v1/gates/stream", ID: "stream-gates", Tag: "gates", Act: access.GateList, Stream: true,
 		Summary: "Follow the tenant's gates as server-sent events. The first, ready, names the place from which nothing is missed: list the gates after it"}, s.streamGates)
 }
@@ -69,19 +70,47 @@ func (s *Server) streamEvents(ctx context.Context, c *call, in *streamInput) (*h
 	if err != nil {
 		return nil, err
 	}
-	after := in.After
+	run, after := chainOf(c.caller.Tenant, address), in.After
 	if in.Last != "" {
-		if after, err = strconv.ParseInt(in.Last, 10, 64); err != nil || after < 0 {
-			return nil, agent.Errorf(agent.CodeInvalid, "Last-Event-ID %q is none of this stream's: it is the seq of an event", in.Last)
+		if after, err = s.place(ctx, c, &run, in.Last); err != nil {
+			return nil, err
 		}
 	}
 	var answered atomic.Int64 // the turn
 	from := func(ctx context.Context) sse.Source {
-		return s.eventsOf(ctx, chainOf(c.caller.Tenant, address), after, &answered)
+		return s.eventsOf(ctx, run, after, &answered)
 	}
 	return s.stream(ctx, c, from, func(ctx context.Context) <-chan sse.Frame {
 		return s.deltasOf(ctx, c.caller.Tenant, address, &answered)
 	})
+}
+
+// placeOf is the id of an event in the stream of its run. Runs that follow one another
+// under one key have the same numbers: whoever comes again after the next has begun
+// would miss its beginning, and the end of the one before.
+func placeOf(seq int64, run store.Chain) string {
+	return strconv.FormatInt(seq, 10) + "." + run.FirstRunID
+}
+
+// place reads the id of an event, and names the run that it is of, which must serve the
+// caller too. A number alone is an event of the run that stands there now.
+func (s *Server) place(ctx context.Context, c *call, run *store.Chain, id string) (after int64, err error) {
+	number, first, named := strings.Cut(id, ".")
+	none := agent.Errorf(agent.CodeInvalid, "Last-Event-ID %q is none of this stream's: it is the id of an event that was received, or its seq alone", id)
+	if after, err = strconv.ParseInt(number, 10, 64); err != nil || after < 0 || named && first == "" {
+		return 0, none
+	}
+	if run.FirstRunID = first; !named {
+		return after, nil
+	}
+	row, err := s.reads.RunRow(ctx, *run)
+	if code := agent.ErrorCode(err); code == agent.CodeNotFound || code == agent.CodeInvalid {
+		return 0, none
+	}
+	if err == nil {
+		err = access.Check(c.caller, c.act, access.On{Tenant: run.Tenant, Run: run.Address, User: row.User, AsUser: c.asUser})
+	}
+	return after, err
 }
 
 // eventsOf is a run's journal, masked, and its end.
@@ -89,7 +118,7 @@ func (s *Server) eventsOf(ctx context.Context, run store.Chain, after int64, ans
 	return func(yield func(sse.Frame, error) bool) {
 		var sensitive []string
 		known := false
-		for e, err := range s.runs.Watch(ctx, run.Address, after) {
+		for e, err := range s.runs.WatchRun(ctx, &run, after) {
 			if err == nil && !known {
 				sensitive, err = s.sensitive(ctx, run, e)
 				known = true
@@ -103,7 +132,7 @@ func (s *Server) eventsOf(ctx context.Context, run store.Chain, after int64, ans
 			if e.Type == agent.EventProposal || e.Type == agent.EventTurnCut {
 				answered.Store(int64(e.Turn))
 			}
-			if !yield(sse.Frame{ID: strconv.FormatInt(e.Seq, 10), Data: e.Masked(sensitive)}, nil) {
+			if !yield(sse.Frame{ID: placeOf(e.Seq, run), Data: e.Masked(sensitive)}, nil) {
 				return
 			}
 		}

@@ -19,6 +19,7 @@ import (
 	"interlock/api/access"
 	"interlock/llm/scripted"
 	"interlock/store"
+	"interlock/store/storetest"
 )
 
 // patience bounds the wait for what must come.
@@ -112,6 +113,9 @@ func (s *live) ends() (rest []sent) {
 	}
 }
 
+// seqOf is the number in an event's id.
+func seqOf(e sent) string { seq, _, _ := strings.Cut(e.id, "."); return seq }
+
 // A run's stream has every event once, in order, masked, with its number; who comes
 // again goes on behind what they have seen; it ends with the run.
 func TestStream_Run(t *testing.T) {
@@ -131,15 +135,17 @@ func TestStream_Run(t *testing.T) {
 	}
 	require.Contains(t, opened.data, `"amount":9007199254740993`)
 	var want []string
+	row, err := l.store.RunRow(t.Context(), store.Chain{Tenant: "acme", Address: "acme/desk/k"})
+	require.NoError(t, err)
 	for i := range seen {
-		want = append(want, fmt.Sprint(i+1))
+		want = append(want, fmt.Sprintf("%d.%s", i+1, row.FirstRunID))
 	}
 	require.Equal(t, want, seen)
 	s.cancel()
 
 	again := l.follow("cust", path+"/stream", "Last-Event-ID", seen[len(seen)-2])
 	require.Equal(t, opened, again.next())
-	late := l.follow("ann", path+"/stream?after="+opened.id)
+	late := l.follow("ann", path+"/stream?after="+seqOf(opened))
 	l.post("ann", path+"/gates/1.1/verdict", "v-1", map[string]string{"digest": gate.Digest, "verdict": "reject", "reason": "no"}).ok(http.StatusOK)
 	require.Contains(t, again.next().data, `"type":"verdict"`)
 	require.Contains(t, late.next().data, `"type":"verdict"`)
@@ -149,7 +155,7 @@ func TestStream_Run(t *testing.T) {
 	require.Empty(t, rest[len(rest)-1].id)
 	require.Contains(t, rest[len(rest)-2].data, `"type":"cancelled"`)
 	require.Equal(t, late.ends(), rest)
-	require.Equal(t, []sent{{event: "end", data: "{}"}}, l.follow("cust", path+"/stream?after="+rest[len(rest)-2].id).ends(), "there is nothing more")
+	require.Equal(t, []sent{{event: "end", data: "{}"}}, l.follow("cust", path+"/stream?after="+seqOf(rest[len(rest)-2])).ends(), "there is nothing more")
 }
 
 // Pieces of an answer come without an id, and not any more once the answer is there.
@@ -307,4 +313,36 @@ func TestStream_Ends(t *testing.T) {
 	require.Equal(t, "ready", s.next().event)
 	l.server.EndStreams()
 	require.Empty(t, s.ends())
+}
+
+// Runs that follow one another under a key have events of the same numbers. Whoever
+// comes again after the next has begun has the rest of the one that they followed, and
+// its end, and not the next without its beginning; and only where it served them.
+func TestStream_OfARunThatAnotherFollows(t *testing.T) {
+	l := newLab(t)
+	first := storetest.NewHistory(t, "acme", "1", "r1").Say(2, "a").End()
+	next := storetest.NewHistoryOf(t, "acme", "r2", storetest.Epoch.Add(time.Hour), agent.StartedData{Agent: "refund", Version: 1, Key: "1", User: "cust",
+		BodyDigest: "body-2", FirstRunID: "r2", After: "r1", Body: agent.JSON(`{}`)}).End()
+	for _, h := range []*storetest.History{first, next} {
+		require.NoError(t, l.store.Append(t.Context(), h.Ref, h.Batch(1, h.Last())))
+	}
+	const path = "/v1/runs/refund/1/stream"
+	ids := func(s *live) (ids []string) {
+		for _, e := range s.ends() {
+			ids = append(ids, e.id+e.event)
+		}
+		return ids
+	}
+	last := fmt.Sprintf("%d.r1", first.Last())
+	require.Equal(t, []string{fmt.Sprintf("%d.r1", first.Last()-1), last, "end"}, ids(l.follow("op", path, "Last-Event-ID", fmt.Sprintf("%d.r1", first.Last()-2))))
+	require.Equal(t, []string{"end"}, ids(l.follow("op", path, "Last-Event-ID", last)))
+	whole := ids(l.follow("cust", path))
+	require.Len(t, whole, int(next.Last())+1)
+	require.Equal(t, "1.r2", whole[0])
+	require.Equal(t, whole[1:], ids(l.follow("cust", path, "Last-Event-ID", "1")), "a number alone is of the run that stands there")
+	require.Equal(t, whole[1:], ids(l.follow("cust", path, "Last-Event-ID", "1.r2")))
+	require.Equal(t, http.StatusNotFound, l.follow("cust", path, "Last-Event-ID", "1.r1").res.StatusCode, "it served somebody else")
+	for _, none := range []string{"1.", "1.r3", "x.r1", ".r1", "1.r1.", "-1.r1", "1.r1\u00ff"} {
+		require.Equal(t, http.StatusUnprocessableEntity, l.follow("op", path, "Last-Event-ID", none).res.StatusCode, none)
+	}
 }

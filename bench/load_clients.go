@@ -252,7 +252,8 @@ func (l *load) take(s *stream, id, data string, first bool) {
 		s.received.Add(1) // places of the feed have gaps: these are counted against each other
 		return
 	}
-	seq, _ := strconv.ParseInt(id, 10, 64)
+	number, _, _ := strings.Cut(id, ".")
+	seq, _ := strconv.ParseInt(number, 10, 64)
 	switch last := s.last.Load(); {
 	case seq <= last:
 		s.repeated.Add(1)

@@ -41,9 +41,21 @@ const (
 func (s *Starter) Watch(ctx context.Context, address string, afterSeq int64) iter.Seq2[agent.Event, error] {
 	return func(yield func(agent.Event, error) bool) {
 		tenant, err := tenantOf(address)
-		if err == nil {
-			err = s.canRead(tenant)
+		if err != nil {
+			yield(agent.Event{}, err)
+			return
 		}
+		s.WatchRun(ctx, &store.Chain{Tenant: tenant, Address: address}, afterSeq)(yield)
+	}
+}
+
+// WatchRun is [Starter.Watch] of the run that the chain names, also where another
+// follows it under its address. Where the chain has no FirstRunID it is set before the
+// first event: whoever goes on later names the run with it, since another run's events
+// have the same numbers.
+func (s *Starter) WatchRun(ctx context.Context, run *store.Chain, afterSeq int64) iter.Seq2[agent.Event, error] {
+	return func(yield func(agent.Event, error) bool) {
+		err := s.canRead(run.Tenant)
 		if err == nil && afterSeq < 0 {
 			err = agent.Errorf(agent.CodeInvalid, "after event %d: it is the number of an event, 0 before the first", afterSeq)
 		}
@@ -53,11 +65,11 @@ func (s *Starter) Watch(ctx context.Context, address string, afterSeq int64) ite
 		}
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
-		w := &watcher{s: s, chain: store.Chain{Tenant: tenant, Address: address}, from: afterSeq, last: afterSeq, asked: time.Now()}
+		w := &watcher{s: s, chain: run, from: afterSeq, last: afterSeq, asked: time.Now()}
 		if f, ok := s.reader.(interface {
 			Follow(ctx context.Context, scope store.Scope) <-chan struct{}
 		}); ok {
-			w.wake = f.Follow(ctx, store.Scope{Tenant: tenant, Address: address})
+			w.wake = f.Follow(ctx, store.Scope{Tenant: run.Tenant, Address: run.Address})
 		}
 		if err := w.watch(ctx, yield); err != nil {
 			yield(agent.Event{}, err)
@@ -68,7 +80,7 @@ func (s *Starter) Watch(ctx context.Context, address string, afterSeq int64) ite
 // watcher is one Watch.
 type watcher struct {
 	s       *Starter
-	chain   store.Chain
+	chain   *store.Chain
 	from    int64           // where it began
 	last    int64           // event that was shown
 	asked   time.Time       // when Temporal was asked, or something came
@@ -141,7 +153,7 @@ func (w *watcher) tolerate(err error) error {
 // show yields the next events.
 func (w *watcher) show(ctx context.Context, yield func(agent.Event, error) bool) (ended, stop bool, err error) {
 	if w.chain.FirstRunID == "" {
-		row, err := w.s.reader.RunRow(ctx, w.chain)
+		row, err := w.s.reader.RunRow(ctx, *w.chain)
 		if agent.ErrorCode(err) == agent.CodeNotFound {
 			return false, false, nil
 		}
@@ -150,7 +162,7 @@ func (w *watcher) show(ctx context.Context, yield func(agent.Event, error) bool)
 		}
 		w.chain.FirstRunID = row.FirstRunID
 	}
-	events, err := w.s.reader.Events(ctx, w.chain, w.last+1, pollBatch)
+	events, err := w.s.reader.Events(ctx, *w.chain, w.last+1, pollBatch)
 	if err != nil {
 		return false, false, err
 	}
@@ -218,7 +230,7 @@ func (w *watcher) present(ctx context.Context) error {
 // was seen; nil where the store is only behind what the run itself has told.
 func (w *watcher) wasReset(ctx context.Context, seq int64) error {
 	to, reset := seq, w.last > w.from
-	branches, err := w.s.reader.Branches(ctx, w.chain)
+	branches, err := w.s.reader.Branches(ctx, *w.chain)
 	if err != nil && !reset {
 		return err
 	}

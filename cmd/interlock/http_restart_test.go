@@ -166,13 +166,15 @@ func TestServe_KilledInTheMiddle(t *testing.T) {
 
 	events, err := w.store.Events(t.Context(), store.Chain{Tenant: "acme", Address: "acme/refund/killed"}, 1, 0)
 	require.NoError(t, err)
+	row, err := w.store.RunRow(t.Context(), store.Chain{Tenant: "acme", Address: "acme/refund/killed"})
+	require.NoError(t, err)
 	count := func(kind agent.EventType) int {
 		return len(slices.DeleteFunc(slices.Clone(events), func(e agent.Event) bool { return e.Type != kind }))
 	}
 	require.Equal(t, []int{1, 2, 1, 1}, []int{count(agent.EventStarted), count(agent.EventMessage), count(agent.EventVerdict), count(agent.EventCompleted)})
 	var want []string
 	for i := range events {
-		want = append(want, fmt.Sprint(i+1))
+		want = append(want, fmt.Sprintf("%d.%s", i+1, row.FirstRunID))
 	}
 	for _, s := range streams {
 		require.Equal(t, want, s.ids)

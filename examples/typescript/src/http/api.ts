@@ -472,7 +472,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Follow a run's journal as server-sent events: one for each event, its seq as id; delta: a piece of an answer on its way; end: the run has ended */
+        /** Follow a run's journal as server-sent events: one for each event, its seq and the run it is of as id; delta: a piece of an answer on its way; end: the run has ended */
         get: operations["stream-events"];
         put?: never;
         post?: never;
@@ -1063,9 +1063,22 @@ export interface components {
             status: string;
             took?: components["schemas"]["Took"];
         };
+        Repair: {
+            address: string;
+            /** Format: date-time */
+            at: string;
+            reason?: string;
+            status: string;
+            steps: components["schemas"]["RepairedStep"][];
+        };
         Repaired: {
             address: string;
             first_run_id: string;
+        };
+        RepairedStep: {
+            status: string;
+            step: string;
+            tool: string;
         };
         Reply: {
             last?: boolean;
@@ -1361,6 +1374,8 @@ export interface components {
             next: string;
             phase?: string;
             reason?: string;
+            /** @description the runs that undo steps of it, since it has ended */
+            repaired_by?: components["schemas"]["Repair"][];
             sentence: string;
             /** Format: int64 */
             seq?: number;

@@ -81,12 +81,14 @@ export class Client {
    */
   async *follow(names: { agent: string; key: string }, after = 0, onDelta: (text: string) => void = () => {}): AsyncGenerator<Event> {
     let last = after;
+    let place = String(after); // which run's event that is, too, once one was received
     let retryMs = 2000;
     for (let tries = 0; ; tries++) {
       let asked = 0;
       try {
-        for await (const frame of this.frames(fill('/v1/runs/{agent}/{key}/stream', names), String(last))) {
+        for await (const frame of this.frames(fill('/v1/runs/{agent}/{key}/stream', names), place)) {
           tries = -1;
+          if (frame.id !== undefined) place = frame.id;
           if (frame.retryMs !== undefined) retryMs = frame.retryMs;
           if (frame.event === 'end') return;
           if (frame.event === 'delta') onDelta((parse(frame.data) as { text: string }).text);
@@ -131,6 +133,7 @@ export class Client {
 }
 
 interface Frame {
+  id?: string;
   event?: string;
   data: string;
   retryMs?: number;
@@ -142,6 +145,9 @@ function frameOf(block: string): Frame {
     const colon = line.indexOf(': ');
     const value = line.slice(colon + 2);
     switch (line.slice(0, Math.max(0, colon))) {
+      case 'id':
+        frame.id = value;
+        break;
       case 'event':
         frame.event = value;
         break;
