@@ -55,6 +55,9 @@ const (
 	EventInterruptSettled EventType = "interrupt_settled" // with the account of what became of the turn
 )
 
+// GateEvents are those of a gate's life: what whoever shows gates follows.
+var GateEvents = []EventType{EventGateOpened, EventGateEscalated, EventGateCounted, EventGatePending, EventGateClosed}
+
 // Event is one append-only record of something that changed the run. The
 // events of a run in order, and nothing else, make the run: [Reduce].
 type Event struct {
@@ -68,6 +71,10 @@ type Event struct {
 	TraceID string    `json:"trace_id,omitempty"`
 	Data    JSON      `json:"data"`
 }
+
+// EndsCall reports whether the call of the model for e's turn ended with e: what was
+// heard of its answer meanwhile counts no more.
+func (e Event) EndsCall() bool { return e.Type == EventProposal || e.Type == EventTurnCut }
 
 // Chain is the hash of the journal up to and including e, given the hash up to
 // the event before it ("" before the first): hex SHA-256 over both.

@@ -129,7 +129,7 @@ func (s *Server) eventsOf(ctx context.Context, run store.Chain, after int64, ans
 				}
 				return
 			}
-			if e.Type == agent.EventProposal || e.Type == agent.EventTurnCut {
+			if e.EndsCall() {
 				answered.Store(int64(e.Turn))
 			}
 			if !yield(sse.Frame{ID: placeOf(e.Seq, run), Data: e.Masked(sensitive)}, nil) {
@@ -160,35 +160,14 @@ func (s *Server) sensitive(ctx context.Context, run store.Chain, e agent.Event) 
 // been shown whole.
 func (s *Server) deltasOf(ctx context.Context, tenant, address string, answered *atomic.Int64) <-chan sse.Frame {
 	heard := s.reads.Hear(ctx, store.Scope{Tenant: tenant, Address: address})
-	out := make(chan sse.Frame)
-	go func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case d := <-heard:
-				stale := func() bool { return int64(d.Turn) <= answered.Load() }
-				select {
-				case out <- sse.Frame{Event: "delta", Data: LiveDelta{d.Turn, d.Attempt, d.N, d.Text}, Stale: stale}:
-				case <-ctx.Done():
-					return
-				}
-			}
-		}
-	}()
-	return out
+	return sse.Map(ctx, heard, func(d store.Delta) sse.Frame {
+		stale := func() bool { return int64(d.Turn) <= answered.Load() }
+		return sse.Frame{Event: "delta", Data: LiveDelta{d.Turn, d.Attempt, d.N, d.Text}, Stale: stale}
+	})
 }
 
-// gateEvents are what an inbox follows.
-var gateEvents = []agent.EventType{agent.EventGateOpened, agent.EventGateEscalated, agent.EventGateCounted, agent.EventGatePending, agent.EventGateClosed}
-
 func (s *Server) streamGates(ctx context.Context, c *call, in *gateStreamInput) (*huma.StreamResponse, error) {
-	place, err := in.Last, error(nil)
-	if place == "" {
-		place, err = s.reads.FeedEnd(ctx)
-	} else { // one that is none is told now, and not in the stream
-		_, _, err = s.reads.Appended(ctx, store.FeedFilter{Tenant: c.caller.Tenant, After: place, Types: gateEvents, Limit: 1})
-	}
+	place, err := store.Place(ctx, s.reads, c.caller.Tenant, in.Last) // one that is none is told now, and not in the stream
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +183,7 @@ func (s *Server) gatesOf(ctx context.Context, tenant string, in gateStreamInput,
 			return
 		}
 		for {
-			found, next, err := s.reads.Appended(ctx, store.FeedFilter{Tenant: tenant, After: place, Types: gateEvents})
+			found, next, err := s.reads.Appended(ctx, store.FeedFilter{Tenant: tenant, After: place, Types: agent.GateEvents})
 			for _, a := range found {
 				var change *GateChange
 				if change, err = s.gateChange(ctx, a, in); err != nil {

@@ -55,22 +55,18 @@ func (s *Starter) Repairs(ctx context.Context, run *agent.Run) ([]Repair, error)
 	}
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	return repairsOf(ctx, s.reader, run)
+	return s.repairsOf(ctx, run)
 }
 
 // repairsOf reads the repairs of a run, newest first.
-func repairsOf(ctx context.Context, r store.Reader, run *agent.Run) (out []Repair, err error) {
+func (s *Starter) repairsOf(ctx context.Context, run *agent.Run) (out []Repair, err error) {
 	under := run.Tenant + "/" + run.Agent + "/" + signals.RepairsUnder(run.Key)
-	rows, err := r.RunRows(ctx, run.Tenant, store.RunFilter{Agent: run.Agent, Under: under, Limit: mostRepairs})
+	rows, err := s.reader.RunRows(ctx, run.Tenant, store.RunFilter{Agent: run.Agent, Under: under, Limit: mostRepairs})
 	if err != nil {
 		return nil, err
 	}
 	for _, row := range rows {
-		events, err := r.Events(ctx, store.Chain{Tenant: row.Tenant, Address: row.Address, FirstRunID: row.FirstRunID}, 1, 0)
-		if err != nil {
-			return nil, err
-		}
-		repair, err := agent.Reduce(events)
+		repair, err := s.fromJournal(ctx, store.Chain{Tenant: row.Tenant, Address: row.Address, FirstRunID: row.FirstRunID})
 		if err != nil {
 			return nil, err
 		}

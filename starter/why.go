@@ -116,13 +116,20 @@ func (s *Starter) look(ctx context.Context, tenant, address string) *look {
 			l.take(run)
 		}
 	}
+	if l.reads && l.run != nil && !(l.known() && l.running()) { // what runs undoes its own steps
+		ctx, cancel := context.WithTimeout(ctx, lookFor)
+		defer cancel()
+		if l.repairs, failed = s.repairsOf(ctx, l.run); failed != nil {
+			l.unseen = append(l.unseen, fmt.Sprintf("its repairs, in the store: %v", failed))
+		}
+	}
 	return l
 }
 
 // known reports that Temporal knows the run.
 func (d described) known() bool { return d.err == nil && !d.missing }
 
-func (l *look) forgetRow() { l.row, l.run, l.gates, l.effects, l.repairs = nil, nil, nil, nil, nil }
+func (l *look) forgetRow() { l.row, l.run, l.gates, l.effects = nil, nil, nil, nil }
 
 // read reads the store. A run that it does not know is no error.
 func (l *look) read(ctx context.Context, r store.Reader, chain store.Chain) error {
@@ -143,9 +150,6 @@ func (l *look) read(ctx context.Context, r store.Reader, chain store.Chain) erro
 		return err
 	}
 	l.take(run)
-	if l.repairs, err = repairsOf(ctx, r, run); err != nil {
-		return err
-	}
 	ledger, ok := r.(store.Ledger)
 	if !ok {
 		return nil

@@ -49,6 +49,16 @@ type FeedFilter struct {
 	Limit  int    // 0: 50; at most 500
 }
 
+// Place is where a reader of a tenant's feed goes on: at the place that it names, which
+// is CodeInvalid where the feed cannot have named it, or at the feed's end.
+func Place(ctx context.Context, f Feed, tenant, named string) (string, error) {
+	if named == "" {
+		return f.FeedEnd(ctx)
+	}
+	_, _, err := f.Appended(ctx, FeedFilter{Tenant: tenant, After: named, Limit: 1})
+	return named, err
+}
+
 // Check refuses a filter that no database can compare with.
 func (f FeedFilter) Check() error {
 	pairs := []string{"tenant", f.Tenant, "place", f.After}

@@ -82,6 +82,27 @@ type Frame struct {
 // sent.
 type Source iter.Seq2[Frame, error]
 
+// Map has a frame made of each value that is heard, until ctx ends. It holds one, and
+// what nobody takes waits where it comes from.
+func Map[T any](ctx context.Context, heard <-chan T, frame func(T) Frame) <-chan Frame {
+	out := make(chan Frame)
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case v := <-heard:
+				select {
+				case out <- frame(v):
+				case <-ctx.Done():
+					return
+				}
+			}
+		}
+	}()
+	return out
+}
+
 // Sending is what is sent to one client.
 type Sending struct {
 	From   func(ctx context.Context) Source

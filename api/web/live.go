@@ -103,9 +103,6 @@ func (v *visit) liveInbox() string {
 	return "/live/inbox?after=" + place
 }
 
-// gateEvents are what an inbox follows.
-var gateEvents = []agent.EventType{agent.EventGateOpened, agent.EventGateEscalated, agent.EventGateCounted, agent.EventGatePending, agent.EventGateClosed}
-
 // followInbox tells of changes in the caller's inbox.
 func followInbox(v *visit) error {
 	act := access.GateList
@@ -115,12 +112,7 @@ func followInbox(v *visit) error {
 	if err := v.audited(act, "", access.Check(v.caller, act, access.On{})); err != nil {
 		return err
 	}
-	place, err := v.since(), error(nil)
-	if place == "" {
-		place, err = v.Reader.FeedEnd(v.ctx)
-	} else { // one that is none is told now, and not in the stream
-		_, _, err = v.Reader.Appended(v.ctx, store.FeedFilter{Tenant: v.caller.Tenant, After: place, Types: gateEvents, Limit: 1})
-	}
+	place, err := store.Place(v.ctx, v.Reader, v.caller.Tenant, v.since()) // one that is none is told now, and not in the stream
 	if err != nil {
 		return err
 	}
@@ -137,7 +129,7 @@ func (v *visit) inboxHints(ctx context.Context, act access.Act, place string) ss
 			return
 		}
 		for {
-			found, next, err := v.Reader.Appended(ctx, store.FeedFilter{Tenant: v.caller.Tenant, After: place, Types: gateEvents})
+			found, next, err := v.Reader.Appended(ctx, store.FeedFilter{Tenant: v.caller.Tenant, After: place, Types: agent.GateEvents})
 			if err != nil {
 				if ctx.Err() == nil {
 					yield(sse.Frame{}, err)
@@ -249,7 +241,7 @@ type runHints struct {
 }
 
 func (h *runHints) saw(e agent.Event) {
-	if e.Type == agent.EventProposal || e.Type == agent.EventTurnCut {
+	if e.EndsCall() {
 		h.answered.Store(int64(e.Turn))
 	}
 }
@@ -311,7 +303,7 @@ func (h *runHints) next(ctx context.Context) (*hint, bool, error) {
 	out := &hint{Says: "The run has gone on."}
 	for _, e := range events {
 		h.saw(e)
-		if e.Type == agent.EventProposal || e.Type == agent.EventTurnCut {
+		if e.EndsCall() {
 			out.Answered = strconv.Itoa(e.Turn)
 		}
 		if who, what := words.Event(e.Masked(h.run.run.Sensitive)); what != "" {
@@ -325,29 +317,16 @@ func (h *runHints) next(ctx context.Context) (*hint, bool, error) {
 // pieces are those of an answer that is on its way, but for what is shown whole.
 func (h *runHints) pieces(ctx context.Context) <-chan sse.Frame {
 	heard := h.v.Reader.Hear(ctx, store.Scope{Tenant: h.run.chain.Tenant, Address: h.run.chain.Address})
-	out := make(chan sse.Frame)
-	go func() {
-		of, n := "", 0
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case d := <-heard:
-				p := piece{Of: strconv.Itoa(d.Turn) + "." + strconv.Itoa(d.Attempt), Turn: strconv.Itoa(d.Turn), Text: visibleLines(d.Text)}
-				if p.Of != of {
-					of, n = p.Of, 0
-				}
-				p.Lost, n = d.N != n+1, d.N
-				stale := func() bool { return int64(d.Turn) <= h.answered.Load() }
-				select {
-				case out <- sse.Frame{Event: "delta", Data: p, Stale: stale}:
-				case <-ctx.Done():
-					return
-				}
-			}
+	of, n := "", 0
+	return sse.Map(ctx, heard, func(d store.Delta) sse.Frame {
+		p := piece{Of: strconv.Itoa(d.Turn) + "." + strconv.Itoa(d.Attempt), Turn: strconv.Itoa(d.Turn), Text: visibleLines(d.Text)}
+		if p.Of != of {
+			of, n = p.Of, 0
 		}
-	}()
-	return out
+		p.Lost, n = d.N != n+1, d.N
+		stale := func() bool { return int64(d.Turn) <= h.answered.Load() }
+		return sse.Frame{Event: "delta", Data: p, Stale: stale}
+	})
 }
 
 // unchanged answers a part of a page that must not take the place of what is shown:
