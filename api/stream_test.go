@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	"interlock/agenttest"
 	"interlock/api"
 	"interlock/api/access"
+	"interlock/api/sse/ssetest"
 	"interlock/llm/scripted"
 	"interlock/store"
 	"interlock/store/storetest"
@@ -60,27 +60,11 @@ func (l *lab) follow(as, path string, header ...string) *live {
 
 func (s *live) read(ctx context.Context) {
 	defer close(s.events)
-	var e sent
-	lines := bufio.NewScanner(s.res.Body)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), ": ")
-		switch name {
-		case "id":
-			e.id = value
-		case "event":
-			e.event = value
-		case "data":
-			e.data = value
-		case "":
-			if e.data != "" {
-				select {
-				case s.events <- e:
-				case <-ctx.Done():
-					return
-				}
-			}
-			e = sent{}
+	for e := range ssetest.Read(s.res.Body) {
+		select {
+		case s.events <- sent{e.ID, e.Event, e.Data}:
+		case <-ctx.Done():
+			return
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"interlock/agent"
+	"interlock/api/sse/ssetest"
 )
 
 // load is everybody who asks.
@@ -225,23 +225,9 @@ func (l *load) open(ctx context.Context) (all []*stream, err error) {
 // its gates.
 func (l *load) read(body io.ReadCloser, s *stream, first bool) {
 	defer func() { _ = body.Close() }()
-	lines := bufio.NewScanner(body)
-	lines.Buffer(nil, 1<<20)
-	id, event, data := "", "", ""
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), ": ")
-		switch name {
-		case "id":
-			id = value
-		case "event":
-			event = value
-		case "data":
-			data = value
-		case "":
-			if id != "" && event == "" {
-				l.take(s, id, data, first)
-			}
-			id, event, data = "", "", ""
+	for e := range ssetest.Read(body) {
+		if e.ID != "" && e.Event == "" {
+			l.take(s, e.ID, e.Data, first)
 		}
 	}
 }

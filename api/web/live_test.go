@@ -1,7 +1,6 @@
 package web_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"interlock/agent"
+	"interlock/api/sse/ssetest"
 	"interlock/api/web"
 	"interlock/llm/scripted"
 	"interlock/store"
@@ -62,24 +62,11 @@ func (b *browser) listen(base, path string, header ...string) *listener {
 	go func() {
 		defer close(l.events)
 		defer func() { _ = res.Body.Close() }()
-		var e told
-		for lines := bufio.NewScanner(res.Body); lines.Scan(); {
-			switch name, value, _ := strings.Cut(lines.Text(), ": "); name {
-			case "id":
-				e.id = value
-			case "event":
-				e.event = value
-			case "data":
-				e.data = value
-			case "":
-				if e.data != "" {
-					select {
-					case l.events <- e:
-					case <-ctx.Done():
-						return
-					}
-				}
-				e = told{}
+		for e := range ssetest.Read(res.Body) {
+			select {
+			case l.events <- told{e.ID, e.Event, e.Data}:
+			case <-ctx.Done():
+				return
 			}
 		}
 	}()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 
 	"interlock/agent"
 	"interlock/api/access"
+	"interlock/api/sse/ssetest"
 	"interlock/store"
 )
 
@@ -116,18 +116,12 @@ func (r *restarted) follow(path string) (ids []string, connections int) {
 			continue
 		}
 		connections++
-		lines, id, ended := bufio.NewScanner(res.Body), "", false
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			name, value, _ := strings.Cut(lines.Text(), ": ")
-			switch {
-			case name == "id":
-				id = value
-			case name == "event" && value == "end":
-				ended = true
-			case name == "" && id != "":
-				ids, last, id = append(ids, id), id, ""
+		ended := false
+		for e := range ssetest.Read(res.Body) {
+			if e.ID != "" {
+				ids, last = append(ids, e.ID), e.ID
 			}
+			ended = ended || e.Event == "end"
 		}
 		_ = res.Body.Close()
 		if ended {
