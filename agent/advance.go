@@ -125,16 +125,12 @@ func (m *Machine) triedSince(args JSON) bool {
 			continue
 		}
 		s := m.run.step(g.ID)
-		if s != nil && m.run.Rules >= 2 && m.run.changedSince(g.Reads, s.Seq) {
+		if s != nil && m.run.changedSince(g.Reads, s.Seq) {
 			return false
 		}
 		// A void step was approved, but its guard refused it then: it is asked for anew
 		// when the guard allows it.
-		void := s != nil && s.Status == StepVoid
-		if m.run.Rules < 5 {
-			void = g.Status == GateVoid
-		}
-		return s != nil && s.Seq > m.run.PhaseSeq && !void && !m.run.lifted(g.ID) && digest(g.Shown) == digest(m.values(g.Reads))
+		return s != nil && s.Seq > m.run.PhaseSeq && s.Status != StepVoid && !m.run.lifted(g.ID) && digest(g.Shown) == digest(m.values(g.Reads))
 	}
 	return false
 }

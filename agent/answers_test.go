@@ -2,7 +2,6 @@ package agent_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -136,22 +135,6 @@ func TestAnswer_Void(t *testing.T) {
 	voided(run7, "1.1", answers(&yes, ""), "closed as void")
 	require.Empty(t, tr.m.Run().Confirmed)
 	tr.reduces()
-}
-
-// A run that began under older rules asks as it did.
-func TestAnswer_OlderRules(t *testing.T) {
-	def := bankAgent(tellers)
-	tr := &trial{t: t, m: agent.NewMachine(def), now: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)}
-	tr.step(agent.Started{Tenant: "acme", Key: "k", FirstRunID: "r", Rules: 1, Limits: def.Limits(), User: "u", Body: agent.JSON(`{"customer_id":"c"}`)})
-	tr.message("pay 7")
-	tr.model(`set_fields {"fields":{"order_id":"7"},"quote":"7"}`, `ask {"question":"?","fields":["order_id","port"]}`, `ask {"question":"?","fields":["order_id"]}`,
-		`pay `+payArgs(5))
-	require.Empty(t, tr.gate("1.1").Schema)
-	require.Equal(t, agent.KindTool, tr.gate("1.2").Kind)
-	require.Empty(t, tr.gate("1.2").Askers)
-	require.Len(t, tr.m.Run().Gates, 2, "a field without a value is refused")
-	tr.by(run7, "1.1", answers(&yes, ""))
-	require.Contains(t, tr.m.Run().Confirmed, "order_id")
 }
 
 // Of two questions each gets its own answer, in whatever order they come.

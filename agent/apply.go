@@ -30,7 +30,7 @@ func apply(r *Run, e Event) {
 	if f, ok := appliers[e.Type]; ok {
 		f(r, e)
 	}
-	if r.restate(); r.Rules >= 2 && (r.Status != status || r.Reason != reason) {
+	if r.restate(); r.Status != status || r.Reason != reason {
 		r.Since = e.At
 	}
 }

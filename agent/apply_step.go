@@ -146,7 +146,7 @@ func (r *Run) tell(s *Step, e Event, text string) {
 
 func (r *Run) openGate(e Event, g Gate) {
 	r.Gates, r.News = append(r.Gates, g), e.Seq
-	if s := r.step(g.StepID()); r.Rules < 5 || s != nil && r.turnOf(s) == r.Turn && s.By != ByUndo {
+	if s := r.step(g.StepID()); s != nil && r.turnOf(s) == r.Turn && s.By != ByUndo {
 		r.answered() // by a proposal whose call waits; an undo, or a step of an older turn, is no answer
 	}
 	if g.Kind != KindAsk {

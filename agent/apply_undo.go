@@ -129,7 +129,7 @@ func (r *Run) keeps(s Step) bool {
 
 // forgets counts the effects that stand and whose steps the run holds no more.
 func (r *Run) forgets(s Step) {
-	if r.Rules >= 2 && s.Status == StepDone && s.Key != "" && s.Undoes == "" {
+	if s.Status == StepDone && s.Key != "" && s.Undoes == "" {
 		r.Gone++
 	}
 }

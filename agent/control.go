@@ -314,7 +314,7 @@ func (m *Machine) askCall(c ProposedCall) {
 			err = Errorf(CodeInvalid, "there is no field %s", name)
 		case f.Sensitive:
 			err = Errorf(CodeDenied, "%s is sensitive and is not shown", name)
-		case m.unset(name) && !(m.run.Rules >= 2 && f.Settable("user")):
+		case m.unset(name) && !f.Settable("user"):
 			err = Errorf(CodeInvalid, "%s has no value that could be shown", name)
 		}
 	}
@@ -333,9 +333,7 @@ func (m *Machine) askCall(c ProposedCall) {
 			g.Reads = append(g.Reads, name)
 		}
 	}
-	if m.run.Rules >= 2 {
-		g.Schema = m.answerSchema(a.Fields)
-	}
+	g.Schema = m.answerSchema(a.Fields)
 	g.Shown = m.values(g.Reads)
 	g.Digest = gateDigest(g)
 	m.emit(EventGateOpened, id, GateOpenedData{Gate: g})

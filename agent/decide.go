@@ -18,13 +18,9 @@ func (m *Machine) started(in Started) {
 	if len(body) == 0 {
 		body = JSON("{}")
 	}
-	var hidden []string
-	if in.Rules >= 3 {
-		hidden = m.def.hidden()
-	}
 	m.emit(EventStarted, "", StartedData{Agent: m.def.Name, Version: m.def.Version, Key: in.Key, FirstRunID: in.FirstRunID,
 		Rules: in.Rules, Fingerprint: in.Fingerprint, Limits: in.Limits, Principal: in.Principal, User: in.User,
-		Body: body, BodyDigest: in.Digest, After: in.After, Repair: in.Repair.data(), Scope: in.Repair.scope(), Sensitive: m.def.sensitive(), Hidden: hidden})
+		Body: body, BodyDigest: in.Digest, After: in.After, Repair: in.Repair.data(), Scope: in.Repair.scope(), Sensitive: m.def.sensitive(), Hidden: m.def.hidden()})
 	if in.Repair != nil {
 		m.startRepair(*in.Repair)
 		return
@@ -109,7 +105,7 @@ func (m *Machine) message(in Message) Receipt {
 	e := m.emit(EventMessage, "", MessageData{ID: in.ID, Principal: in.Principal, Text: in.Text, Body: body, Policy: in.Policy,
 		First: in.First && busy && m.policy(Message{Policy: in.Policy}) != MessageQueue})
 	for _, g := range slices.Clone(m.run.Gates) {
-		if g.Status == GateOpen && g.Kind == KindAsk && (m.run.Rules < 3 || in.Principal.Subject == m.run.User) {
+		if g.Status == GateOpen && g.Kind == KindAsk && in.Principal.Subject == m.run.User {
 			m.emit(EventGateClosed, g.ID, GateClosedData{Gate: g.ID, Status: GateAnswered, By: &in.Principal, Reason: "by the user's message"})
 			m.emit(EventStepSettled, g.ID, StepSettledData{Status: StepDone, Reason: "the user's next message is the answer"})
 		}
@@ -295,17 +291,13 @@ func (m *Machine) voidGates(changed []string) {
 func (m *Machine) voidGate(g Gate, why string) {
 	undo := m.run.step(g.StepID()).Undoes != ""
 	m.emit(EventGateClosed, g.ID, GateClosedData{Gate: g.ID, Status: GateVoid, Reason: why})
-	m.emit(EventStepSettled, g.ID, StepSettledData{Status: StepVoid, Reason: why, Again: undo && m.run.Rules >= 5})
+	m.emit(EventStepSettled, g.ID, StepSettledData{Status: StepVoid, Reason: why, Again: undo})
 }
 
 // enter puts the run into a phase and makes the calls of its Enter.
 // step is the move that people have approved, where they have.
 func (m *Machine) enter(p *phaseDef, by, step string) {
-	d := PhaseEnteredData{Phase: p.name, Final: p.final, By: by}
-	if m.run.Rules >= 4 {
-		d.Step = step
-	}
-	m.emit(EventPhaseEntered, "", d)
+	m.emit(EventPhaseEntered, "", PhaseEnteredData{Phase: p.name, Final: p.final, By: by, Step: step})
 	m.voidOutside(p)
 	if p.enter == nil {
 		return

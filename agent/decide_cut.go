@@ -48,7 +48,7 @@ func (m *Machine) interrupt(in Message, busy bool) *Took {
 		return took
 	case policy != MessageInterrupt && policy != MessageRollback:
 		return took
-	case !r.Calling && !r.inFlight() && (policy == MessageInterrupt || r.Cut == nil && r.Rules >= 5):
+	case !r.Calling && !r.inFlight() && (policy == MessageInterrupt || r.Cut == nil):
 		return took // only an undo runs: no turn is under way that could be cut or rolled back
 	}
 	d := InterruptedData{Message: in.ID, Principal: in.Principal}
@@ -126,12 +126,9 @@ func (m *Machine) settleCut() bool {
 	}
 	head, text, steps := r.account()
 	d := InterruptSettledData{Account: head + " " + text, Steps: steps}
-	if told, done := "", false; r.Cut.Undo != "" {
-		if told, done = m.rollBack(); r.Rules < 4 {
-			d.Account = clip(d.Account+" "+told, accountLimit)
-		} else {
-			d.Account, d.RolledBack = head+" "+told+" "+text, done
-		}
+	if r.Cut.Undo != "" {
+		told, done := m.rollBack()
+		d.Account, d.RolledBack = head+" "+told+" "+text, done
 	}
 	d.Account = clip(d.Account, accountLimit)
 	m.emit(EventInterruptSettled, "", d)
@@ -170,9 +167,6 @@ func (m *Machine) askUndo(by Principal, reason string) bool {
 // is to be undone too: its turn comes where it happened, after all that came later.
 func (m *Machine) undoneEarlier(i int) bool {
 	s := &m.run.Steps[i]
-	if m.run.Rules < 5 {
-		return false
-	}
 	for j := range m.run.Steps[:i] {
 		o := &m.run.Steps[j]
 		if o.Key != s.Key || !m.wantsUndone(o) {
@@ -216,9 +210,7 @@ func (m *Machine) cancelling() {
 	r := m.run
 	if r.undoesAtEnd() {
 		m.expireGates()
-		if r.Rules >= 5 {
-			m.escalateGates()
-		}
+		m.escalateGates()
 		if len(r.Kept) > 0 { // a verdict about an undo; the messages are not answered any more
 			m.judgeKept()
 			return

@@ -119,10 +119,7 @@ func (m *Machine) approvalEnded(s *Step) bool {
 // runAgain is the call of a step that did not happen, by an operator's word; at its
 // gate where it needs a person's leave anew.
 func (m *Machine) runAgain(s Step, gated bool) commitment {
-	c := commitment{kind: KindTool, tool: s.Tool, args: s.Args, by: ByEnter, t: m.def.tools[s.Tool]}
-	if m.run.Rules >= 5 {
-		c.replaces = s.ID
-	}
+	c := commitment{kind: KindTool, tool: s.Tool, args: s.Args, by: ByEnter, t: m.def.tools[s.Tool], replaces: s.ID}
 	if gated {
 		c.gate = c.t.gate
 	}

@@ -58,10 +58,7 @@ func (m *Machine) edit(v Verdict, g Gate, closed GateClosedData) (told string) {
 // before the difference is, which the model cannot learn elsewhere.
 func (m *Machine) editedTo(v Verdict, step, changes string) string {
 	who, then := v.Principal.Subject+" edited it: ", ". Step "+step+" takes its place, with "+changes
-	if m.run.Rules >= 5 {
-		return clip(who+clip(v.Reason, max(reasonLimit/2, reasonLimit-len(who+then)))+then, reasonLimit)
-	}
-	return clip(who+v.Reason+then, reasonLimit)
+	return clip(who+clip(v.Reason, max(reasonLimit/2, reasonLimit-len(who+then)))+then, reasonLimit)
 }
 
 // changes says how two objects differ, member by member.

@@ -45,9 +45,7 @@ func (m *Machine) newGate(id string, c commitment, policy string) Gate {
 	if c.gate.quorum > 1 {
 		g.Quorum = c.gate.quorum
 	}
-	if m.run.Rules >= 2 || g.Distinct {
-		g.Askers = m.askers(c)
-	}
+	g.Askers = m.askers(c)
 	if c.gate.expires > 0 {
 		at := m.at.Add(c.gate.expires)
 		g.ExpiresAt = &at
@@ -172,7 +170,7 @@ func (m *Machine) askAnew(v Verdict, body string, g Gate, c commitment) Receipt 
 func (r *Run) approvers(s *Step) *Approved {
 	g := r.gate(s.ID)
 	switch old := r.step(s.Replaces); {
-	case g != nil || old == nil || r.Rules < 5:
+	case g != nil || old == nil:
 	case old.Status == StepFailed:
 		return r.approvers(old) // it did not happen, and is run again under the approval that it had
 	case s.EditedBy != "":

@@ -54,7 +54,6 @@ func (m *Machine) ruleOut(c ProposedCall) {
 	if gate != nil {
 		u.Reads = gate.reads
 	}
-	u.Values = digest(m.values(u.Reads))
 	m.emit(EventRulingDrafted, "", RulingDraftedData{Ruling: u})
 	m.answer(c, "done", "drafted as "+u.ID+"; it binds nothing until a person confirms it")
 }

@@ -17,7 +17,7 @@ func (m *Machine) verdict(v Verdict) Receipt {
 	if err := CheckVerdict(v); err != nil {
 		return refused(ErrorCode(err), "%v", err)
 	}
-	if size, limit := v.size(), max(m.run.Limits.State, m.run.Limits.Result); size > limit && m.run.Rules >= 5 {
+	if size, limit := v.size(), max(m.run.Limits.State, m.run.Limits.Result); size > limit {
 		return refused(CodeInvalid, "the verdict brings %d bytes, the limit is %d", size, limit)
 	}
 	v.At, v.Reason = m.at, clean(v.Reason)
@@ -211,11 +211,7 @@ func (m *Machine) checked(v Verdict) (Verdict, error) {
 }
 
 func (m *Machine) voided(v Verdict, body string, code Code, why string) Receipt {
-	data := VerdictData{Verdict: v, Judgement: "void", Reason: why, Body: body}
-	if m.run.Rules >= 3 {
-		data.Code = code
-	}
-	e := m.emit(EventVerdict, v.Gate, data)
+	e := m.emit(EventVerdict, v.Gate, VerdictData{Verdict: v, Judgement: "void", Code: code, Reason: why, Body: body})
 	return Receipt{Status: Voided, Code: code, Seq: e.Seq, Reason: why, Gate: m.gateOutcome(v.Gate)}
 }
 
@@ -236,7 +232,7 @@ func (m *Machine) take(v Verdict, body string) Receipt {
 		closed.Status = GateRejected
 		m.emit(EventGateClosed, g.ID, closed)
 		m.emit(EventRulingMade, g.ID, RulingMadeData{Ruling: Ruling{ID: g.ID, Tool: g.Tool, Title: g.Title, Args: digest(g.Args),
-			Reads: g.Reads, Values: digest(m.values(g.Reads)), Reason: v.Reason, By: v.Principal, At: v.At}})
+			Reads: g.Reads, Reason: v.Reason, By: v.Principal, At: v.At}})
 		m.emit(EventStepSettled, g.ID, StepSettledData{Status: StepRejected, Reason: "rejected by " + v.Principal.Subject + ": " + v.Reason})
 	case Return:
 		closed.Status = GateReturned

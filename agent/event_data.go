@@ -25,7 +25,7 @@ type StartedData struct {
 	Scope string `json:"scope,omitempty"`
 	// Sensitive names the fields whose values are masked where people look.
 	Sensitive []string `json:"sensitive,omitempty"`
-	// Hidden names the fields that no model is shown, from rules 3 on.
+	// Hidden names the fields that no model is shown.
 	Hidden []string `json:"hidden,omitempty"`
 }
 
@@ -94,7 +94,7 @@ type PhaseEnteredData struct {
 	Phase string `json:"phase"`
 	Final bool   `json:"final,omitempty"`
 	By    string `json:"by"` // start, model, auto, gate, rollback
-	// Step is the move that people approved, from rules 4 on.
+	// Step is the move that people approved.
 	Step string `json:"step,omitempty"`
 	// Since is the event that had entered the phase, where a rollback returns to it.
 	Since int64 `json:"since,omitempty"`
@@ -185,7 +185,7 @@ type GatePendingData struct {
 type VerdictData struct {
 	Verdict   Verdict `json:"verdict"`
 	Judgement string  `json:"judgement"`        // valid, kept, void
-	Code      Code    `json:"code,omitempty"`   // void: what kind of reason, from rules 3 on
+	Code      Code    `json:"code,omitempty"`   // void: what kind of reason
 	Reason    string  `json:"reason,omitempty"` // why void
 	Body      string  `json:"body"`
 }

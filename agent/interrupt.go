@@ -145,9 +145,6 @@ func applyCancel(r *Run, e Event, d CancelRequestedData) {
 // wantAgain lets undos be asked for once more that an earlier cancel, which undid
 // less, has closed at their gates: they have not run.
 func (r *Run) wantAgain() {
-	if r.Rules < 5 {
-		return
-	}
 	r.Undo = slices.DeleteFunc(r.Undo, func(u Undoing) bool {
 		s := r.step(u.As)
 		return u.Stands != "" && s != nil && s.Status == StepCancelled
@@ -158,7 +155,7 @@ func (r *Run) wantAgain() {
 // operator is asked any more, and the others would wait for it for ever.
 func (r *Run) standInDoubt(e Event) {
 	u := r.undoing()
-	if u == nil || !r.undoesAtEnd() || r.Rules < 5 {
+	if u == nil || !r.undoesAtEnd() {
 		return
 	}
 	if s := r.step(u.As); s != nil && s.Status == StepInDoubt {

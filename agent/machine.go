@@ -6,27 +6,11 @@ import (
 	"time"
 )
 
-// Rules is the newest set of decisions that this machine knows. A run keeps
-// the rules it started with: a changed decision stands behind run.Rules >= N.
-//
-//   - 2: a run notes since when it is as it is, and counts the effects that it let go
-//     of; gates tell who asked, and what a ruling or an Auto move rests on ends for
-//     good when it changes, also where the old value returns.
-//   - 3: a step that people approved says who they were, so that they are judged once
-//     more before it starts; a run's first event names the fields that no model is
-//     shown, so that a journal tells what one was shown ([ViewAt]); a verdict that
-//     decided nothing keeps the code of the reason; only what the run's own user writes
-//     are the user's words, which set fields and confirm.
-//   - 4: a message that rolls a turn back also sets back the fields and the phase that
-//     the turn has changed, where nothing of what it did stands; events say where in
-//     them the values of sensitive fields stand, so that people are not shown them.
-//   - 5: what stands in the place of an earlier turn's call belongs to that turn, and a
-//     rollback leaves alone what an earlier turn did; the gate of an undo is no answer to
-//     a message, and is asked for anew when what it shows changes; a cancel that undoes
-//     waits for no undo in doubt; an Auto move that its guard refused once approved is
-//     tried again; who edited a call, or approved it before it was run again, is judged
-//     once more before it starts.
-const Rules = 5
+// Rules is the newest set of decisions that this machine knows: an integer that a
+// run's first event records. A run keeps the rules it started with until it goes on
+// in a new Temporal run. From the first release on a changed decision stands behind
+// run.Rules >= N; until then there is one set.
+const Rules = 1
 
 // Machine drives one run: input in, events and commands out. It is pure and
 // not safe for concurrent use. Its decisions run the definition's code; a
@@ -307,9 +291,7 @@ func (m *Machine) task(s *Step) Task {
 	if o := m.run.step(s.Undoes); o != nil {
 		t.Undoes = &Undoes{Step: o.ID, Tool: o.Tool, Effect: m.def.tools[o.Tool].effect, Key: o.Key, Ordinal: o.Ordinal}
 	}
-	if m.run.Rules >= 3 {
-		t.Approved = m.run.approvers(s)
-	}
+	t.Approved = m.run.approvers(s)
 	return t
 }
 

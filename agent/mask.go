@@ -32,7 +32,7 @@ func (d *Definition) hidden() (names []string) {
 // Masked is the run with the values of its sensitive fields masked, for people to
 // look at: in the state, and wherever else one stands (arguments, results, proposals,
 // texts, what gates show) once the run knows it to be one. What a person wrote before
-// that stays, and so does all of a run that began before rules 4, but for its state.
+// that stays.
 // Who decides about a gate is shown the gate itself.
 func (r *Run) Masked() *Run {
 	out := *r

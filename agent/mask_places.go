@@ -24,7 +24,7 @@ type marks struct {
 // a field, what stands there is one.
 func (m *Machine) mark(t EventType, data JSON) JSON {
 	r := m.run
-	if r.Rules < 4 || len(r.Sensitive) == 0 || t == EventStateSet || t == EventStarted {
+	if len(r.Sensitive) == 0 || t == EventStateSet || t == EventStarted {
 		return data
 	}
 	all := object(data)

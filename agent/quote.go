@@ -110,4 +110,4 @@ func (m *Machine) said(quote string, after int64) (int64, error) {
 
 // ofUser reports whether a message is of the user whom the run serves: nobody else's
 // words set the user's fields or say yes for them.
-func (m *Machine) ofUser(it Item) bool { return m.run.Rules < 3 || it.By == m.run.User }
+func (m *Machine) ofUser(it Item) bool { return it.By == m.run.User }

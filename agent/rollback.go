@@ -57,7 +57,7 @@ func (r *Run) ofTurn(step, source string) bool {
 // turnOf is the turn that a step belongs to: that of the call in whose place it stands,
 // where a person edited it or was asked anew.
 func (r *Run) turnOf(s *Step) int {
-	for s.Replaces != "" && r.Rules >= 5 {
+	for s.Replaces != "" {
 		old := r.step(s.Replaces)
 		if old == nil { // the run holds it no more; its id begins with its turn
 			turn, _, _ := strings.Cut(s.Replaces, ".")
@@ -71,7 +71,7 @@ func (r *Run) turnOf(s *Step) int {
 
 // noteFields notes how the fields are that an event is about to change.
 func (r *Run) noteFields(e Event, d StateSetData) {
-	if r.Rules < 4 || d.Source == SourceRollback {
+	if d.Source == SourceRollback {
 		return
 	}
 	changed := slices.Concat(d.Fields, d.Reset)
@@ -111,7 +111,7 @@ func (r *Run) forgetFields(fields []string) {
 // notePhase notes the phase that an event is about to leave.
 func (r *Run) notePhase(d PhaseEnteredData) {
 	switch {
-	case r.Rules < 4 || d.By == "start" || d.By == SourceRollback:
+	case d.By == "start" || d.By == SourceRollback:
 	case !r.ofTurn(d.Step, d.By):
 		if r.Before != nil {
 			r.Before.Phase = nil
@@ -141,9 +141,6 @@ func (r *Run) setBack(field string, e Event) Provenance {
 // through the move's guard.
 func (m *Machine) rollBack() (told string, done bool) {
 	r := m.run
-	if r.Rules < 4 {
-		return "Fields and the phase are as they are shown: only what an undo changes was changed back.", false
-	}
 	if stands := r.stillStands(); stands != "" {
 		return "Fields and the phase were not set back, since " + stands + ": they are as they are shown.", false
 	}
@@ -176,7 +173,7 @@ func (m *Machine) rollBack() (told string, done bool) {
 	back := changedFields(object(r.State), object(state))
 	phase := b.Phase
 	m.set(origin{source: SourceRollback}, state, nil)
-	if phase != nil && (phase.Name != r.Phase || phase.Seq != r.PhaseSeq && r.Rules >= 5) { // also where the turn left it and came back
+	if phase != nil && (phase.Name != r.Phase || phase.Seq != r.PhaseSeq) { // also where the turn left it and came back
 		if phase.Name != r.Phase {
 			back = append(back, "the phase, "+phase.Name)
 		}
@@ -194,7 +191,7 @@ func (m *Machine) rollBack() (told string, done bool) {
 // stoodBefore reports whether the effect of a step is that of an earlier turn: it was
 // called again by code, and given the standing result. The later turn has not done it.
 func (r *Run) stoodBefore(s *Step) bool {
-	return r.Rules >= 5 && s.Status == StepDone && slices.ContainsFunc(r.Steps, func(o Step) bool {
+	return s.Status == StepDone && slices.ContainsFunc(r.Steps, func(o Step) bool {
 		return o.Key == s.Key && o.Status == StepDone && r.turnOf(&o) < r.turnOf(s)
 	})
 }

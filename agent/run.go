@@ -189,11 +189,10 @@ type Ruling struct {
 	Title  string    `json:"title"`
 	Args   string    `json:"args"` // digest
 	Reads  []string  `json:"reads,omitempty"`
-	Values string    `json:"values"` // digest of the Reads fields
 	Reason string    `json:"reason"`
 	By     Principal `json:"by"`
 	At     time.Time `json:"at"`
-	Seq    int64     `json:"seq,omitempty"` // of the event that made it; 0 where an older run does not say
+	Seq    int64     `json:"seq,omitempty"` // of the event that made it; none in that event itself
 	Draft  bool      `json:"draft,omitempty"`
 	Lifted *Lift     `json:"lifted,omitempty"`
 }

@@ -4,8 +4,7 @@ import "slices"
 
 // ViewAt is what the model was shown in a turn, made of the run's events from the
 // first one on. It needs no definition, so any reader of a journal can tell.
-// CodeNotFound: the run has no such turn yet. Of a run of rules before 3 nobody
-// knows which fields its agent hides from the model: that is CodeConflict.
+// CodeNotFound: the run has no such turn yet.
 func ViewAt(events []Event, turn int) (View, error) {
 	at := slices.IndexFunc(events, func(e Event) bool { return e.Type == EventTurnStarted && e.Turn == turn })
 	if at < 0 {
@@ -18,9 +17,6 @@ func ViewAt(events []Event, turn int) (View, error) {
 	first, err := decodeData[StartedData](events[0])
 	if err != nil {
 		return View{}, Errorf(CodeInternal, "the data of event 1: %w", err)
-	}
-	if first.Rules < 3 {
-		return View{}, Errorf(CodeConflict, "the run began with rules %d: its journal does not tell which fields the model is not shown", first.Rules)
 	}
 	return run.view(run.At, shownOf(run.State, first.Hidden, first.Sensitive), first.Hidden), nil
 }

@@ -28,11 +28,8 @@ func (s *Server) void(ctx context.Context, c *call, address string, v signals.Ve
 	return nil
 }
 
-// voided makes the problem; a run of older rules says no code.
+// voided makes the problem.
 func voided(code agent.Code, reason string, g *agent.GateOutcome) *Problem {
-	if code == "" {
-		code = agent.CodeConflict
-	}
 	if code == agent.CodeConflict && g != nil && g.Status != agent.GateOpen {
 		code = agent.CodeGateClosed
 	}

@@ -80,7 +80,7 @@ func Of(a store.Appended) (Notice, bool) {
 }
 
 // fill adds what the event says. Of data that cannot be read the notice is told
-// with what is known without: an old journal is no reason to tell nothing.
+// with what is known without: that is no reason to tell nothing.
 func (n *Notice) fill(e agent.Event) bool {
 	switch e.Type {
 	case agent.EventReply:

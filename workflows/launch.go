@@ -50,16 +50,12 @@ func (l *loop) record(ctx workflow.Context) {
 	})
 }
 
-// changeOneRecord names the change by which a run has one record at a time.
-// Persisted in histories; never rename.
-const changeOneRecord = "one-record"
-
 // putsOff reports that a record must wait for the one under way. Each carries all
 // that the journal has not acknowledged: while the store is down, one for each
 // input would have the history grow with the square of their number, up to where
 // Temporal ends the run.
-func (l *loop) putsOff(ctx workflow.Context) bool {
-	if l.records == 0 || workflow.GetVersion(ctx, changeOneRecord, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+func (l *loop) putsOff() bool {
+	if l.records == 0 {
 		return false
 	}
 	l.owed = true

@@ -128,7 +128,7 @@ func (l *loop) take(ctx workflow.Context, e *entry) {
 	l.close(ctx)
 	finishes := slices.ContainsFunc(commands, func(c agent.Command) bool { _, ok := c.(agent.Finish); return ok })
 	for _, c := range commands {
-		if _, record := c.(agent.Record); record && (!finishes && l.carriesOn() || l.putsOff(ctx)) {
+		if _, record := c.(agent.Record); record && (!finishes && l.carriesOn() || l.putsOff()) {
 			continue
 		}
 		l.launch(ctx, c)

@@ -656,7 +656,6 @@ type Ruling struct {
 	Seq    int64     `json:"seq,omitempty,omitzero"`
 	Title  string    `json:"title"`
 	Tool   string    `json:"tool"`
-	Values string    `json:"values"`
 }
 
 // RulingLine defines model for RulingLine.
@@ -673,7 +672,6 @@ type RulingLine struct {
 	Status string    `json:"status"`
 	Title  string    `json:"title"`
 	Tool   string    `json:"tool"`
-	Values string    `json:"values"`
 }
 
 // RulingList defines model for RulingList.
