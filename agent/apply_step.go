@@ -17,7 +17,7 @@ func applyStepStarted(r *Run, e Event, d StepStartedData) {
 	if d.Repeatable && d.Effect != "" {
 		r.ordinal(d.Effect, d.Ordinal+1)
 	}
-	if d.Undoes != "" {
+	if d.By == ByUndo {
 		r.undoBegan(e, d)
 		return
 	}
@@ -59,7 +59,7 @@ func applyStepDone(r *Run, e Event, d StepDoneData) {
 	r.settle(s, e, StepDone, d.Reason, d.ActiveMS)
 	s.Result, s.Whole = d.Result, d.Whole
 	s.Masks = append(s.Masks, d.Masks...)
-	if s.Undoes != "" {
+	if s.By == ByUndo {
 		return // what it undid speaks for it
 	}
 	if !d.Uncommitted {
@@ -78,7 +78,7 @@ func applyCommitRefused(r *Run, e Event, d CommitRefusedData) {
 		return
 	}
 	s.Reason = "it happened, but its result was not taken into the state: " + d.Reason
-	if s.Undoes != "" {
+	if s.By == ByUndo {
 		return
 	}
 	if n := len(r.Opening) - 1; n >= 0 && r.Opening[n].Step == s.ID && r.Opening[n].Kind == ItemOutcome {
@@ -96,7 +96,7 @@ func applyStepSettled(r *Run, e Event, d StepSettledData) {
 		r.undone(s, e, d)
 		return
 	}
-	if s.Undoes == "" && (d.Status == StepFailed || d.Status == StepRefused) {
+	if s.By != ByUndo && (d.Status == StepFailed || d.Status == StepRefused) {
 		r.Used.ToolErrors++
 	}
 	r.settle(s, e, d.Status, d.Reason, 0)
@@ -106,7 +106,7 @@ func applyStepSettled(r *Run, e Event, d StepSettledData) {
 	if d.ForGood && s.Effect != "" {
 		r.ordinal(s.Effect, s.Ordinal+1)
 	}
-	if s.Undoes != "" {
+	if s.By == ByUndo {
 		r.undoSettled(s, e, d)
 		return
 	}

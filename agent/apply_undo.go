@@ -141,7 +141,7 @@ func (r *Run) boundKept() {
 	for i := len(r.Steps) - 1; i >= 0; i-- {
 		s := &r.Steps[i]
 		old := r.Trimmed.Turns > 0 && len(r.Turns) > 0 && s.Turn < r.Turns[0].N
-		if !r.keeps(*s) || r.undoOf(s.ID) != nil || !old && s.Archived == 0 {
+		if !r.keeps(*s) || r.undoOf(s.ID) != nil || r.undoneNow(s.ID) != nil || !old && s.Archived == 0 {
 			continue
 		}
 		if room -= len(s.Args) + len(s.Result) + 400; room >= 0 {

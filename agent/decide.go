@@ -193,7 +193,7 @@ func (m *Machine) stopAll(reason string) {
 	m.letGo(reason)
 	for _, s := range slices.Clone(m.run.Steps) {
 		switch {
-		case s.Status == StepWaiting && (s.Undoes == "" || m.run.Cancel.Undo == ""):
+		case s.Status == StepWaiting && (s.By != ByUndo || m.run.Cancel.Undo == ""):
 			m.closeStep(s.ID, GateVoid, StepCancelled, reason)
 		case s.Status == StepInDoubt:
 			m.closeDoubt(s.ID, reason)
@@ -289,7 +289,7 @@ func (m *Machine) voidGates(changed []string) {
 // voidGate ends a step whose gate shows what is not so any more. An undo is asked for
 // anew: whoever asked for it has not taken that back.
 func (m *Machine) voidGate(g Gate, why string) {
-	undo := m.run.step(g.StepID()).Undoes != ""
+	undo := m.run.step(g.StepID()).By == ByUndo
 	m.emit(EventGateClosed, g.ID, GateClosedData{Gate: g.ID, Status: GateVoid, Reason: why})
 	m.emit(EventStepSettled, g.ID, StepSettledData{Status: StepVoid, Reason: why, Again: undo})
 }

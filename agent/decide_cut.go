@@ -60,7 +60,7 @@ func (m *Machine) interrupt(in Message, busy bool) *Took {
 		took.How = TookMerged
 	}
 	for _, s := range r.Steps {
-		if s.Status == StepRunning && s.Undoes == "" && (r.Cut == nil || !slices.Contains(r.Cut.Steps, s.ID)) {
+		if s.Status == StepRunning && s.By != ByUndo && (r.Cut == nil || !slices.Contains(r.Cut.Steps, s.ID)) {
 			d.Steps = append(d.Steps, s.ID)
 		}
 	}
@@ -70,7 +70,7 @@ func (m *Machine) interrupt(in Message, busy bool) *Took {
 		switch {
 		case s.Status == StepRunning:
 			m.cutStep(s, "the turn was cut short by a message")
-		case d.Undo != "" && s.Status == StepWaiting && r.turnOf(&s) == r.Turn && s.Undoes == "":
+		case d.Undo != "" && s.Status == StepWaiting && r.turnOf(&s) == r.Turn && s.By != ByUndo:
 			m.closeStep(s.ID, GateVoid, StepCancelled, "the turn was rolled back by a message")
 		}
 	}
@@ -89,7 +89,7 @@ func (m *Machine) letGo(reason string) {
 func (m *Machine) cutStep(s Step, reason string) {
 	t := m.def.tools[s.Tool]
 	switch {
-	case s.Undoes != "" || t == nil:
+	case s.By == ByUndo || t == nil:
 	case t.onCut == CutAbandon:
 		m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepAbandoned, Reason: reason})
 	case t.onCut == CutUndo && !s.Cut:

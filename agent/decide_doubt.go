@@ -86,8 +86,8 @@ func (m *Machine) resolve(v Verdict, g Gate, closed GateClosedData) {
 		m.finish(s, StepDoneData{Result: v.Result, Reason: clip("it happened: "+by, reasonLimit)}, "")
 	case v.Again && m.def.tools[s.Tool].effect != Once && m.approvalEnded(s):
 		again := *s
-		m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepFailed, Reason: clip("it did not happen: "+by, reasonLimit), Again: again.Undoes != ""})
-		if again.Undoes == "" {
+		m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepFailed, Reason: clip("it did not happen: "+by, reasonLimit), Again: again.By == ByUndo})
+		if again.By != ByUndo {
 			m.commit(m.runAgain(again, true))
 		}
 	case v.Again && m.def.tools[s.Tool].effect != Once:
@@ -97,8 +97,8 @@ func (m *Machine) resolve(v Verdict, g Gate, closed GateClosedData) {
 		task, again, ended := m.task(s), *s, m.approvalEnded(s)
 		m.command(Resolve{Task: task, Refused: clip("it did not happen: "+by, reasonLimit), By: v.Principal.Subject, How: clip(v.Reason, reasonLimit)})
 		m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepFailed, Reason: clip("it did not happen: "+by, reasonLimit), ForGood: true,
-			Again: v.Again && again.Undoes != ""})
-		if v.Again && again.Undoes == "" { // under a key of its own, since this one is settled
+			Again: v.Again && again.By == ByUndo})
+		if v.Again && again.By != ByUndo { // under a key of its own, since this one is settled
 			m.commit(m.runAgain(again, ended))
 		}
 	}
@@ -123,5 +123,5 @@ func (m *Machine) runAgain(s Step, gated bool) commitment {
 	if gated {
 		c.gate = c.t.gate
 	}
-	return c
+	return m.undoAgain(c, &s)
 }

@@ -11,7 +11,7 @@ func (m *Machine) editedArgs(g Gate, text JSON) (JSON, error) {
 	switch {
 	case g.Kind == KindMove:
 		return nil, Errorf(CodeInvalid, "a move has nothing to edit: return it with a note, or reject it")
-	case s.By == ByUndo:
+	case s.Undoes != "":
 		return nil, Errorf(CodeInvalid, "step %s undoes step %s, with what that was called with: there is nothing to edit", s.ID, s.Undoes)
 	}
 	t := m.def.tools[s.Tool]
@@ -25,13 +25,17 @@ func (m *Machine) editedArgs(g Gate, text JSON) (JSON, error) {
 	if args.Equal(g.Args) {
 		return nil, Errorf(CodeInvalid, "these are the arguments that gate %s shows: approve it instead", g.ID)
 	}
-	if done := m.stands(t, args); done != nil {
+	c, err := m.known(commitment{kind: KindTool, tool: t.name, args: args, t: t})
+	if err != nil {
+		return nil, Errorf(CodeConflict, "with these arguments it cannot be called: %v; the gate stays open", err)
+	}
+	if done := m.stands(c); done != nil {
 		return nil, Errorf(CodeConflict, "with these arguments it happened already, as step %s; the gate stays open", done.ID)
 	}
-	if reason := m.forbids(t, args, s.ID); reason != "" {
+	if reason := m.forbids(c, s.ID); reason != "" {
 		return nil, Errorf(CodeConflict, "with these arguments it cannot be called: %s; the gate stays open", reason)
 	}
-	return args, nil
+	return c.args, nil
 }
 
 // edit puts the edited call into the place of the one that a gate shows: a
@@ -42,6 +46,8 @@ func (m *Machine) edit(v Verdict, g Gate, closed GateClosedData) (told string) {
 	s := m.run.step(g.StepID())
 	c, _ := m.again(s)
 	c.args, c.replaces, c.editedBy = v.Args, s.ID, v.Principal.Subject
+	c.undoes, c.undone = nil, ""
+	c, _ = m.known(c) // it was known when the edit was checked
 	c.escalated = g.escalated()
 	c.approval = &Approval{By: v.Principal, Verified: v.Verified, Reason: v.Reason, At: v.At}
 	id := m.run.nextID()

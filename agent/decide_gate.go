@@ -115,7 +115,7 @@ func gateDigest(g Gate) string {
 // again is a waiting step's call as it would be made now; ok is false where the
 // agent has its tool or move no more.
 func (m *Machine) again(s *Step) (c commitment, ok bool) {
-	c = commitment{kind: s.Kind, tool: s.Tool, args: s.Args, by: s.By, editedBy: s.EditedBy, undoes: m.run.step(s.Undoes), replaces: s.Replaces}
+	c = commitment{kind: s.Kind, tool: s.Tool, args: s.Args, by: s.By, editedBy: s.EditedBy, replaces: s.Replaces}
 	if s.Kind == KindMove {
 		mv := m.moveOf(s.Args)
 		if mv == nil {
@@ -128,7 +128,7 @@ func (m *Machine) again(s *Step) (c commitment, ok bool) {
 		return c, false
 	}
 	c.gate = c.t.gate
-	return c, true
+	return m.undoAgain(c, s), true
 }
 
 // changedPolicy reports whether a gate's policy asks for something else now than
@@ -151,13 +151,13 @@ func (m *Machine) changedPolicy(g Gate) (commitment, bool) {
 func (m *Machine) askAnew(v Verdict, body string, g Gate, c commitment) Receipt {
 	id := m.run.nextID()
 	why := fmt.Sprintf("the policy of gate %s has changed since it was shown; gate %s shows it as it is now", g.ID, id)
-	if c.undoes != nil {
+	if c.by == ByUndo {
 		why = fmt.Sprintf("the policy of gate %s has changed since it was shown; the undo is asked for anew", g.ID)
 	}
 	r := m.voided(v, body, CodeStale, why)
 	m.emit(EventGateClosed, g.ID, GateClosedData{Gate: g.ID, Status: GateVoid, Reason: why})
-	m.emit(EventStepSettled, g.StepID(), StepSettledData{Status: StepVoid, Reason: why, Again: c.undoes != nil})
-	if c.undoes == nil { // else it is the next undo, which is begun as any is
+	m.emit(EventStepSettled, g.StepID(), StepSettledData{Status: StepVoid, Reason: why, Again: c.by == ByUndo})
+	if c.by != ByUndo { // else it is the next undo, which is begun as any is
 		c.replaces, c.escalated = g.ID, g.escalated()
 		m.commit(c)
 	}
@@ -199,8 +199,8 @@ func (m *Machine) unapproved(in StepUnapproved) {
 	}
 	c, ok := m.again(s)
 	ok = ok && m.run.Cut == nil && m.run.Cancel == nil
-	m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepVoid, Reason: clip(in.Reason, reasonLimit), ForGood: in.Closed, Again: c.undoes != nil})
-	if ok && c.undoes == nil { // else it is the next undo, which is begun as any is
+	m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepVoid, Reason: clip(in.Reason, reasonLimit), ForGood: in.Closed, Again: c.by == ByUndo})
+	if ok && c.by != ByUndo { // else it is the next undo, which is begun as any is
 		c.replaces = in.Step
 		m.commit(c)
 	}

@@ -123,16 +123,21 @@ func (m *Machine) call(c ProposedCall) {
 		m.refuse(c, err.Error())
 		return
 	}
-	if s := m.stands(t, args); s != nil {
+	do, err := m.known(commitment{kind: KindTool, tool: t.name, args: args, by: ByModel, call: c.ID, gate: t.gate, t: t})
+	if err != nil {
+		m.refuse(c, err.Error())
+		return
+	}
+	if s := m.stands(do); s != nil {
 		m.emit(EventCallAnswered, "", CallAnsweredData{Call: c.ID, Status: "done", Step: s.ID,
 			Text: fmt.Sprintf("this happened already, as step %s; it was not done again", s.ID)})
 		return
 	}
-	if reason := m.forbids(t, args, ""); reason != "" {
+	if reason := m.forbids(do, ""); reason != "" {
 		m.refuse(c, reason)
 		return
 	}
-	m.commit(commitment{kind: KindTool, tool: t.name, args: args, by: ByModel, call: c.ID, gate: t.gate, t: t})
+	m.commit(do)
 }
 
 // arguments are what the tool will get, byte for byte.
@@ -145,11 +150,11 @@ func (m *Machine) arguments(t *toolDef, text JSON) (JSON, error) {
 }
 
 // stands finds the step that had the same effect: calling again changes nothing.
-func (m *Machine) stands(t *toolDef, args JSON) *Step {
-	if t.effect == ReadOnly || t.repeatable {
+func (m *Machine) stands(c commitment) *Step {
+	if c.t.effect == ReadOnly || c.t.repeatable && c.undone == "" {
 		return nil
 	}
-	key := m.run.key(t.name, effectOf(t.name, args))
+	key := m.run.key(c.tool, c.effect())
 	for i := range m.run.Steps {
 		if s := &m.run.Steps[i]; s.Key == key && s.Status == StepDone && m.run.undoOf(s.ID) == nil {
 			return s

@@ -49,7 +49,7 @@ func (m *Machine) taken(s *Step, d StepDoneData, unkept string) {
 func (m *Machine) finish(s *Step, d StepDoneData, unkept string) {
 	id, undoes := s.ID, s.Undoes
 	m.taken(s, d, unkept)
-	if undoes != "" {
+	if o := m.run.step(undoes); o != nil && o.Status == StepDone {
 		m.emit(EventStepSettled, undoes, StepSettledData{Status: StepUndone, ForGood: true, By: id})
 	}
 }
@@ -129,8 +129,11 @@ type commitment struct {
 	call string
 	gate *gateDef
 	t    *toolDef // nil for a move
-	// undoes is the step that it undoes; nil for all other calls.
+	// undoes is the step that it undoes, and undone the key of that step's effect;
+	// nil and "" for all other calls. Of a step that the run holds no more only the
+	// key is known.
 	undoes *Step
+	undone string
 	// replaces is the step in whose place it stands: one that a person edited, or
 	// whose policy has changed.
 	replaces string
@@ -149,7 +152,16 @@ func (r *Run) key(tool, effect string) string {
 	return digest([]any{r.Scope(), tool, effect, r.Ordinals[effect]})
 }
 
-// effectOf is what makes two calls the same effect.
+// effect is what makes two calls the same effect: tool and arguments, and of an undo
+// the effect that it undoes, since a later one may have had the same result.
+func (c commitment) effect() string {
+	if c.undone != "" {
+		return undoEffect(c.tool, c.args, c.undone)
+	}
+	return effectOf(c.tool, c.args)
+}
+
+// effectOf is the effect of a call that undoes nothing.
 func effectOf(tool string, args JSON) string { return digest([]any{tool, args}) }
 
 // commit makes a step of a call: running, or waiting at a gate that opens now.
@@ -157,13 +169,13 @@ func (m *Machine) commit(c commitment) {
 	id := m.run.nextID()
 	d := StepStartedData{Kind: c.kind, Tool: c.tool, Args: c.args, By: c.by, Call: c.call, Status: StepRunning}
 	if c.t != nil && c.t.effect != ReadOnly {
-		d.Effect = effectOf(c.tool, c.args)
+		d.Effect = c.effect()
 		if c.undoes != nil {
-			d.Effect, d.Undoes = undoEffect(c.tool, c.args, c.undoes.Key), c.undoes.ID
+			d.Undoes = c.undoes.ID
 		}
 		d.Ordinal = m.run.Ordinals[d.Effect]
 		d.Key = m.run.key(c.tool, d.Effect)
-		d.Repeatable, d.Compensation = c.t.repeatable && c.undoes == nil, c.t.undo
+		d.Repeatable, d.Compensation = c.t.repeatable && c.undone == "", c.t.undo
 	}
 	d.Replaces, d.EditedBy = c.replaces, c.editedBy
 	policy, needed := m.needsGate(c.gate, c.args)
@@ -227,11 +239,16 @@ func (m *Machine) enterCall(p *phaseDef, call Call) {
 		refuse(JSON("{}"), err.Error())
 		return
 	}
-	if reason := m.forbids(t, args, ""); reason != "" {
-		refuse(args, reason)
+	c, err := m.known(commitment{kind: KindTool, tool: t.name, args: args, by: ByEnter, gate: t.gate, t: t})
+	if err != nil {
+		refuse(args, err.Error())
 		return
 	}
-	m.commit(commitment{kind: KindTool, tool: t.name, args: args, by: ByEnter, gate: t.gate, t: t})
+	if reason := m.forbids(c, ""); reason != "" {
+		refuse(c.args, reason)
+		return
+	}
+	m.commit(c)
 }
 
 // maxOrdinals bounds the effects whose calls are counted: the counts must never
@@ -241,7 +258,8 @@ const maxOrdinals = 1000
 // forbids says why a call with good arguments may not be made now: a binding
 // ruling, too much under way, or the same effect under way. instead is the step
 // whose place it would take.
-func (m *Machine) forbids(t *toolDef, args JSON, instead string) string {
+func (m *Machine) forbids(c commitment, instead string) string {
+	t, args := c.t, c.args
 	if r := m.ruling(t.name, args); r != nil {
 		return fmt.Sprintf("%s rejected this (%s); it stays refused while %s unchanged", r.By.Subject, r.Reason, unchanged(r.Reads))
 	}
@@ -257,11 +275,11 @@ func (m *Machine) forbids(t *toolDef, args JSON, instead string) string {
 	if open > m.run.Limits.State {
 		return fmt.Sprintf("the calls that are under way would hold %d bytes of arguments, the limit is %d; wait for them or withdraw one", open, m.run.Limits.State)
 	}
-	effect := effectOf(t.name, args)
-	if _, known := m.run.Ordinals[effect]; t.repeatable && !known && len(m.run.Ordinals) >= maxOrdinals {
+	effect, repeats := c.effect(), t.repeatable && c.undone == ""
+	if _, known := m.run.Ordinals[effect]; repeats && !known && len(m.run.Ordinals) >= maxOrdinals {
 		return fmt.Sprintf("the run has made %d different repeatable calls and remembers no more; start a new run for the rest", maxOrdinals)
 	}
-	if t.effect == ReadOnly || t.repeatable {
+	if t.effect == ReadOnly || repeats {
 		return ""
 	}
 	for _, s := range m.run.Steps {

@@ -64,7 +64,7 @@ func (m *Machine) compensation(s *Step) (commitment, error) {
 	if err != nil {
 		return commitment{}, Errorf(CodeInvalid, "step %s cannot be undone: what it was called with, and gave, is not what %s takes: %v", s.ID, t.name, err)
 	}
-	return commitment{kind: KindTool, tool: t.name, args: args, by: ByUndo, gate: t.gate, t: t, undoes: s}, nil
+	return commitment{kind: KindTool, tool: t.name, args: args, by: ByUndo, gate: t.gate, t: t, undoes: s, undone: s.Key}, nil
 }
 
 // undoNext begins the next undo, once the one before it has settled. It reports

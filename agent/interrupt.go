@@ -208,7 +208,7 @@ func applyInterruptSettled(r *Run, e Event, d InterruptSettledData) {
 // inFlight reports whether a step runs that an interrupt is about: an undo that
 // somebody asked for is never cut.
 func (r *Run) inFlight() bool {
-	return slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Status == StepRunning && s.Undoes == "" })
+	return slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Status == StepRunning && s.By != ByUndo })
 }
 
 // undoesAtEnd reports whether a cancel that is under way has something undone
@@ -233,7 +233,7 @@ func (r *Run) account() (head, text string, steps []string) {
 	var lines []string
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		if s.Undoes != "" || s.Kind == KindAsk || r.turnOf(s) != c.Turn && !slices.Contains(c.Steps, s.ID) {
+		if s.By == ByUndo || s.Kind == KindAsk || r.turnOf(s) != c.Turn && !slices.Contains(c.Steps, s.ID) {
 			continue
 		}
 		steps = append(steps, s.ID)

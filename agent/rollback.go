@@ -42,13 +42,14 @@ func (r *Run) before() *Before {
 }
 
 // ofTurn reports whether what a step did, or what was done without one by the
-// source, is what the turn under way did. An undo belongs to what it undoes.
+// source, is what the turn under way did. An undo that somebody asked for belongs to
+// what it undoes.
 func (r *Run) ofTurn(step, source string) bool {
 	if step == "" {
 		return slices.Contains([]string{"model", "auto", "user"}, source)
 	}
 	s := r.step(step)
-	if s != nil && s.Undoes != "" {
+	if s != nil && s.By == ByUndo {
 		s = r.step(s.Undoes)
 	}
 	return s != nil && r.turnOf(s) == r.Turn
@@ -200,8 +201,11 @@ func (r *Run) stoodBefore(s *Step) bool {
 // and is not undone; "" is nothing.
 func (r *Run) stillStands() string {
 	for _, s := range r.Steps {
-		if r.turnOf(&s) != r.Cut.Turn || s.Kind != KindTool || s.Key == "" || s.Undoes != "" || r.stoodBefore(&s) {
+		if r.turnOf(&s) != r.Cut.Turn || s.Kind != KindTool || s.Key == "" || s.By == ByUndo || r.stoodBefore(&s) {
 			continue
+		}
+		if o := r.step(s.Undoes); o != nil && o.UndoneBy == s.ID && r.turnOf(o) == r.Cut.Turn {
+			continue // it took back what the same turn had done
 		}
 		switch s.Status {
 		case StepDone:

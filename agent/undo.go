@@ -51,6 +51,16 @@ func (r *Run) undoOf(step string) *Undoing {
 	return nil
 }
 
+// undoneNow is the open step that undoes another one, whoever asked for it.
+func (r *Run) undoneNow(step string) *Step {
+	for i := range r.Steps {
+		if s := &r.Steps[i]; s.Undoes == step && s.Status.Open() {
+			return s
+		}
+	}
+	return nil
+}
+
 // undoing is the undo that is under way or comes next, nil where none is left.
 func (r *Run) undoing() *Undoing {
 	for i := range r.Undo {
@@ -103,6 +113,8 @@ func (r *Run) undoable(id string) (*Step, error) {
 		return no(CodeInvalid, "%s names no compensation (Undo): what it did must be undone on the other side", s.Tool)
 	case r.undoOf(id) != nil:
 		return no(CodeConflict, "it is being undone, as %s asked", r.undoOf(id).By)
+	case !r.Status.Ended() && r.undoneNow(id) != nil:
+		return no(CodeConflict, "step %s undoes it, and is %s", r.undoneNow(id).ID, r.undoneNow(id).Status)
 	case len(s.Result) == 0 && s.Archived > 0:
 		return no(CodeNotFound, "the run has let go of its result; ask again once the run has ended: a repair run undoes it")
 	case len(s.Result) == 0 || s.Result.String() == "null":
@@ -153,8 +165,7 @@ func undoArgs(s *Step) JSON {
 	}{s.Args, s.Result})
 }
 
-// undoEffect is what makes two undos the same effect: beside the call it is the
-// effect that is undone, since a later one may have had the same result.
+// undoEffect is the effect of an undo. undoes is the key of what is undone.
 func undoEffect(tool string, args JSON, undoes string) string {
 	return digest([]any{tool, args, undoes})
 }

@@ -22,8 +22,11 @@ type Done[A, R any] struct {
 //	charge.Undo(void)
 //
 // It runs when somebody asks for the undo of a step (starter.Undo, interlock step
-// undo); the model cannot call it unless a phase lists it. Once it has happened,
-// the same call of this tool is a new effect.
+// undo), and where an Enter calls it, or the model in a phase that lists it, with
+// the arguments of a step of this tool that stands: that is the undo of that step,
+// under the same key, with the result that the run has recorded, and nobody's later
+// undo runs it again. Once it has happened, the same call of this tool is a new
+// effect.
 func (t *Tool[S, A, R]) Undo(by agent.Tool[S]) *Tool[S, A, R] {
 	t.spec.Undo, t.spec.UndoArgs = by, reflect.TypeFor[Done[A, R]]()
 	return t

@@ -1109,7 +1109,6 @@ export interface components {
             seq?: number;
             title: string;
             tool: string;
-            values: string;
         };
         RulingLine: {
             args: string;
@@ -1126,7 +1125,6 @@ export interface components {
             status: string;
             title: string;
             tool: string;
-            values: string;
         };
         RulingList: {
             address: string;
