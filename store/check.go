@@ -63,6 +63,14 @@ func (c Claim) Check() error {
 	return checkJSON("arguments", c.Args)
 }
 
+// CheckFence refuses a fence that no ledger takes.
+func (c Claim) CheckFence(reason string) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	return CheckNamed("reason", reason)
+}
+
 // Check refuses an outcome that no ledger takes.
 func (o Outcome) Check() error {
 	if o.Status != EffectApplied && o.Status != EffectRefused {

@@ -22,7 +22,15 @@ type Ledger interface {
 	// the database's clock, counts nothing: it returns the row with Wait set. So
 	// does one that a hold is on, with Held set, unless the row is settled. A claim
 	// that began before the row's latest is refused, as unavailable: it was overtaken.
+	// One of an effect that has not begun counts nothing after its NotAfter, by the
+	// database's clock: the row has Late set.
 	Claim(ctx context.Context, c Claim) (e Effect, fresh bool, err error)
+	// Fence keeps an effect that has not begun from ever starting: where there is no
+	// row, or a claimed one all of whose attempts were released, the row stands as
+	// refused and Fenced from then on, with the reason, whatever is held. Any other row
+	// stays. It returns the row as it stands then; a repeat changes nothing.
+	// Of the claim it takes what names the effect, and no terms of an attempt.
+	Fence(ctx context.Context, c Claim, reason string) (Effect, error)
 	// Settle ends the claim of a key. Settling a settled row with an equal
 	// outcome is no error; with another it is a conflict, and the row stays.
 	Settle(ctx context.Context, tenant, key string, o Outcome) error
@@ -72,6 +80,9 @@ type Claim struct {
 	// beyond that one's deadline.
 	Exclusive bool
 	Grace     time.Duration
+	// NotAfter is until when an effect that has not begun may: what it was decided on
+	// is judged anew after that. Zero: no bound.
+	NotAfter time.Time
 }
 
 // Outcome is how an effect ended.
@@ -96,6 +107,7 @@ const (
 type Effect struct {
 	Claim
 	Outcome
+	Fenced    bool // it was stopped before it began: no attempt is granted a claim any more
 	Attempts  int
 	Released  int       // attempts that certainly had no effect
 	Unknown   bool      // an attempt ended without a known outcome; stays when settled
@@ -115,7 +127,12 @@ type Effect struct {
 	// where it was granted. In no row.
 	Wait time.Duration
 	Held *Hold // that a claim must wait for. In no row.
+	Late bool  // a claim came after its NotAfter, and was not granted. In no row.
 }
+
+// Begun reports whether the effect can be fenced no more: it is settled, or an
+// attempt may have had it.
+func (e Effect) Begun() bool { return e.Status != EffectClaimed || e.Attempts > e.Released }
 
 // Open reports whether an attempt may have had the effect without anyone
 // knowing: one that ended unknown, one that died, or one that runs now.
@@ -126,7 +143,7 @@ type EffectState string
 
 const (
 	StateApplied    EffectState = "applied"
-	StateRefused    EffectState = "refused"     // for good
+	StateRefused    EffectState = "refused"     // for good, by the other side or since it was stopped before it began
 	StateUndone     EffectState = "undone"      // it happened, and was taken back
 	StateNotApplied EffectState = "not_applied" // claimed, and no attempt had it
 	StateOpen       EffectState = "open"        // an attempt runs, or it is not known what it did

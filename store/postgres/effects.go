@@ -96,7 +96,7 @@ func scanEffect(r row) (e store.Effect, err error) {
 	var began, deadline *time.Time
 	var id int64
 	err = r.Scan(&e.Tenant, &e.Key, &e.Address, &e.Scope, &e.Agent, &e.Version, &e.Tool, &e.Kind, &e.Step, &e.Ordinal, &args,
-		&e.Status, &result, &ref, &size, &e.Reason, &e.By, &e.Attempts, &e.Released, &e.Unknown,
+		&e.Status, &result, &ref, &size, &e.Reason, &e.By, &e.Fenced, &e.Attempts, &e.Released, &e.Unknown,
 		&e.ClaimedAt, &e.AttemptAt, &began, &deadline, &e.SettledAt, &e.DoubtAt, &e.UndoneAt, &e.UndoneBy, &id)
 	if err != nil {
 		return e, err

@@ -11,16 +11,17 @@ import (
 
 const (
 	effectColumns = `e.tenant, e.key, e.address, e.scope, e.agent, e.version, e.tool, e.kind, e.step, e.ordinal, e.args,
-  e.status, e.result, e.whole_ref, e.whole_bytes, e.reason, e.resolved_by, e.attempts, e.released, e.unknown,
+  e.status, e.result, e.whole_ref, e.whole_bytes, e.reason, e.resolved_by, e.fenced, e.attempts, e.released, e.unknown,
   e.claimed_at, e.attempt_at, e.began_at, e.deadline, e.settled_at, e.doubt_at, e.undone_at, e.undone_by, e.id`
 	selectEffect = `SELECT ` + effectColumns + ` FROM interlock.effects e WHERE tenant = $1 AND key = $2`
 	// One reading of the clock, which would go on within a row; and nothing where a
-	// hold is on it.
+	// hold is on it, or it comes too late.
 	insertEffect = `WITH clock AS MATERIALIZED (SELECT coalesce($12::timestamptz, clock_timestamp()) AS now),
 inserted AS (
   INSERT INTO interlock.effects (tenant, key, address, scope, agent, version, tool, kind, step, ordinal, args, claimed_at, attempt_at, deadline, began_at)
   SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now, now, now + $13::bigint * interval '1 microsecond', $15::timestamptz FROM clock
   WHERE NOT EXISTS (SELECT 1 FROM interlock.holds WHERE tenant IN ('', $1) AND agent IN ('', $5) AND tool IN ('', $7) AND released_at IS NULL)
+    AND ($16::timestamptz IS NULL OR now <= $16)
   ON CONFLICT (tenant, key) DO NOTHING RETURNING tenant, key, claimed_at, deadline
 )
 INSERT INTO interlock.effect_attempts (tenant, key, n, at, deadline, branch) SELECT tenant, key, 1, claimed_at, deadline, $14 FROM inserted`
@@ -29,6 +30,13 @@ INSERT INTO interlock.effect_attempts (tenant, key, n, at, deadline, branch) SEL
 	// one's: a deploy can shorten a tool's time.
 	countAttempt = `UPDATE interlock.effects SET attempts = attempts + 1, attempt_at = $3, deadline = greatest($4, deadline), began_at = coalesce($5, began_at)
 WHERE tenant = $1 AND key = $2 AND status = 'claimed'`
+	insertFence = `INSERT INTO interlock.effects (tenant, key, address, scope, agent, version, tool, kind, step, ordinal, args, claimed_at, attempt_at, settled_at, reason, status, fenced, attempts)
+SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now, now, now, $13, 'refused', true, 0 FROM (SELECT coalesce($12::timestamptz, clock_timestamp()) AS now) c
+ON CONFLICT (tenant, key) DO NOTHING`
+	// What another transaction has claimed or released meanwhile is seen: the row is
+	// waited for.
+	fenceEffect = `UPDATE interlock.effects SET status = 'refused', fenced = true, reason = $3, settled_at = coalesce($4::timestamptz, clock_timestamp())
+WHERE tenant = $1 AND key = $2 AND status = 'claimed' AND attempts = released`
 	insertAttempt = `INSERT INTO interlock.effect_attempts (tenant, key, n, at, deadline, branch) VALUES ($1, $2, $3, $4, $5, $6)`
 	settleEffect  = `UPDATE interlock.effects SET status = $3, result = $4, whole_ref = $5, whole_bytes = $6, reason = $7, resolved_by = $8,
   settled_at = coalesce($9::timestamptz, clock_timestamp())
@@ -62,14 +70,17 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (e store.Effect, fresh
 		var inserted int64
 		var now time.Time
 		var held *store.Hold
-		var began *time.Time
+		var began, notAfter *time.Time
 		if !c.Began.IsZero() {
 			began = &c.Began
+		}
+		if !c.NotAfter.IsZero() {
+			notAfter = &c.NotAfter
 		}
 		found := false
 		t.shareHolds()
 		t.count(&inserted, insertEffect, c.Tenant, c.Key, c.Address, c.Scope, c.Agent, c.Version, c.Tool, string(c.Kind),
-			c.Step, c.Ordinal, c.Args.String(), s.clock(), c.Attempt.Microseconds(), c.Branch, began)
+			c.Step, c.Ordinal, c.Args.String(), s.clock(), c.Attempt.Microseconds(), c.Branch, began, notAfter)
 		t.rows(func(r row) (err error) { e, err = scanEffect(r); found = true; return err }, selectEffect+` FOR UPDATE`, c.Tenant, c.Key)
 		t.rows(func(r row) error { h, err := scanHold(r); held = &h; return err }, selectHeld, c.Tenant, c.Agent, c.Tool)
 		t.rows(func(r row) error { return r.Scan(&now) }, selectClock, s.clock())
@@ -80,14 +91,11 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (e store.Effect, fresh
 			return nil
 		}
 		if !found {
-			e = store.Effect{Claim: c, Held: held}
+			e = store.Effect{Claim: c, Held: held, Late: held == nil}
 			return nil
 		}
 		now = now.UTC()
-		counts, wait, err := rules.Judge(e, c, held, now)
-		if e.Wait = wait; e.Status == store.EffectClaimed {
-			e.Held = held
-		}
+		counts, err := rules.Judge(&e, c, held, now)
 		if err != nil || !counts {
 			return err
 		}
@@ -101,6 +109,32 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (e store.Effect, fresh
 		return store.Effect{}, false, err
 	}
 	return e, fresh, nil
+}
+
+// Fence implements [store.Ledger]. The row is locked by the update, which waits for
+// a claim under way and judges what that has left.
+func (s *Store) Fence(ctx context.Context, c store.Claim, reason string) (e store.Effect, err error) {
+	operation := "fence of effect " + c.Key
+	if err := c.CheckFence(reason); err != nil {
+		return e, fail(operation, err)
+	}
+	err = s.write(ctx, operation, func(t *transaction) error {
+		t.exec(insertFence, c.Tenant, c.Key, c.Address, c.Scope, c.Agent, c.Version, c.Tool, string(c.Kind), c.Step, c.Ordinal, c.Args.String(), s.clock(), reason)
+		t.rows(func(r row) (err error) { e, err = scanEffect(r); return err }, selectEffect, c.Tenant, c.Key)
+		if err := t.flush(ctx); err != nil {
+			return err
+		}
+		if err := rules.SameCall(e, c); err != nil || e.Fenced {
+			return err
+		}
+		t.exec(fenceEffect, c.Tenant, c.Key, reason, s.clock())
+		t.rows(func(r row) (err error) { e, err = scanEffect(r); return err }, selectEffect, c.Tenant, c.Key)
+		return nil
+	})
+	if err != nil {
+		return store.Effect{}, err
+	}
+	return e, nil
 }
 
 // Settle implements [store.Ledger].

@@ -88,7 +88,7 @@ func scanEffect(r row) (e store.Effect, err error) {
 	var size, began, deadline, settled, doubt, undone sql.NullInt64
 	var claimed, attempt, id int64
 	err = r.Scan(&e.Tenant, &e.Key, &e.Address, &e.Scope, &e.Agent, &e.Version, &e.Tool, &e.Kind, &e.Step, &e.Ordinal, &args,
-		&e.Status, &result, &ref, &size, &e.Reason, &e.By, &e.Attempts, &e.Released, &e.Unknown,
+		&e.Status, &result, &ref, &size, &e.Reason, &e.By, &e.Fenced, &e.Attempts, &e.Released, &e.Unknown,
 		&claimed, &attempt, &began, &deadline, &settled, &doubt, &undone, &e.UndoneBy, &id)
 	if err != nil {
 		return e, err

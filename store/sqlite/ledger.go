@@ -13,7 +13,7 @@ import (
 
 const (
 	effectColumns = `e.tenant, e.key, e.address, e.scope, e.agent, e.version, e.tool, e.kind, e.step, e.ordinal, e.args,
-  e.status, e.result, e.whole_ref, e.whole_bytes, e.reason, e.resolved_by, e.attempts, e.released, e.unknown,
+  e.status, e.result, e.whole_ref, e.whole_bytes, e.reason, e.resolved_by, e.fenced, e.attempts, e.released, e.unknown,
   e.claimed_at, e.attempt_at, e.began_at, e.deadline, e.settled_at, e.doubt_at, e.undone_at, e.undone_by, e.rowid`
 	selectEffect = `SELECT ` + effectColumns + ` FROM effects e WHERE tenant = ? AND key = ?`
 	insertEffect = `INSERT INTO effects (tenant, key, address, scope, agent, version, tool, kind, step, ordinal, args, claimed_at, attempt_at, deadline, began_at)
@@ -22,6 +22,10 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?12, ?12, ?13, ?14)`
 	// one's: a deploy can shorten a tool's time.
 	countAttempt = `UPDATE effects SET attempts = attempts + 1, attempt_at = ?, deadline = max(?, coalesce(deadline, 0)), began_at = coalesce(?, began_at)
 WHERE tenant = ? AND key = ? AND status = 'claimed'`
+	insertFence = `INSERT INTO effects (tenant, key, address, scope, agent, version, tool, kind, step, ordinal, args, claimed_at, attempt_at, settled_at, reason, status, fenced, attempts)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?12, ?12, ?12, ?13, 'refused', 1, 0)`
+	fenceEffect = `UPDATE effects SET status = 'refused', fenced = 1, settled_at = ?, reason = ?
+WHERE tenant = ? AND key = ? AND status = 'claimed' AND attempts = released`
 	insertAttempt = `INSERT INTO effect_attempts (tenant, key, n, at, deadline, branch) VALUES (?, ?, ?, ?, ?, ?)`
 	settleEffect  = `UPDATE effects SET status = ?, result = ?, whole_ref = ?, whole_bytes = ?, reason = ?, resolved_by = ?, settled_at = ?
 WHERE tenant = ? AND key = ? AND status = 'claimed'`
@@ -64,18 +68,15 @@ func (t transaction) claim(ctx context.Context, c store.Claim, now time.Time) (e
 	}
 	e, err = t.effect(ctx, c.Tenant, c.Key)
 	switch {
-	case agent.ErrorCode(err) == agent.CodeNotFound && held != nil:
-		return store.Effect{Claim: c, Held: held}, false, nil
+	case agent.ErrorCode(err) == agent.CodeNotFound && (held != nil || rules.Late(c, now)):
+		return store.Effect{Claim: c, Held: held, Late: held == nil}, false, nil
 	case agent.ErrorCode(err) == agent.CodeNotFound:
 		_, err = t.exec(ctx, insertEffect, c.Tenant, c.Key, c.Address, c.Scope, c.Agent, c.Version, c.Tool, string(c.Kind),
 			c.Step, c.Ordinal, c.Args.String(), micros(now), micros(deadline), began)
 		fresh = true
 	case err == nil:
 		var counts bool
-		counts, e.Wait, err = rules.Judge(e, c, held, now)
-		if e.Status == store.EffectClaimed {
-			e.Held = held
-		}
+		counts, err = rules.Judge(&e, c, held, now)
 		if err != nil || !counts {
 			return e, false, err
 		}
@@ -88,6 +89,36 @@ func (t transaction) claim(ctx context.Context, c store.Claim, now time.Time) (e
 		e, err = t.effect(ctx, c.Tenant, c.Key)
 	}
 	return e, fresh, err
+}
+
+// Fence implements [store.Ledger].
+func (s *Store) Fence(ctx context.Context, c store.Claim, reason string) (e store.Effect, err error) {
+	operation := "fence of effect " + c.Key
+	if err := c.CheckFence(reason); err != nil {
+		return e, fail(operation, err)
+	}
+	err = s.write(ctx, operation, func(t transaction) error {
+		now := micros(s.now())
+		e, err = t.effect(ctx, c.Tenant, c.Key)
+		switch {
+		case agent.ErrorCode(err) == agent.CodeNotFound:
+			_, err = t.exec(ctx, insertFence, c.Tenant, c.Key, c.Address, c.Scope, c.Agent, c.Version, c.Tool, string(c.Kind),
+				c.Step, c.Ordinal, c.Args.String(), now, reason)
+		case err == nil:
+			if err = rules.SameCall(e, c); err != nil || e.Begun() {
+				return err
+			}
+			_, err = t.exec(ctx, fenceEffect, now, reason, c.Tenant, c.Key)
+		}
+		if err == nil {
+			e, err = t.effect(ctx, c.Tenant, c.Key)
+		}
+		return err
+	})
+	if err != nil {
+		return store.Effect{}, err
+	}
+	return e, nil
 }
 
 // Settle implements [store.Ledger].

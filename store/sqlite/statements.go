@@ -6,7 +6,7 @@ var writeStatements = append([]string{
 	selectHead, selectStood, selectStanding, selectOwnLast, selectVersions, supersedeTail,
 	insertRun, updateRun, closeRun, dropOpenGates, touchRun,
 	putGate, selectGate, deleteGates, selectReopened, selectCounted,
-	selectEffect, insertEffect, countAttempt, insertAttempt, settleEffect, markUnknown, explainAttempt,
+	selectEffect, insertEffect, countAttempt, insertAttempt, insertFence, fenceEffect, settleEffect, markUnknown, explainAttempt,
 	deleteAttempts, releaseEffect, markDoubt, undo,
 	insertHold, selectHold, releaseHold, selectHeld,
 	upsertAssignment, selectAssignment, deleteAssignment, upsertAbsence, deleteAbsence,

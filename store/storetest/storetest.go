@@ -41,6 +41,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"exclusive claims", exclusiveTests},
 		{"effects", effectTests},
 		{"holds", holdTests},
+		{"fences", fenceTests},
 		{"model calls", modelCallTests},
 		{"blobs", blobTests},
 		{"deployments", deploymentTests},

@@ -9,25 +9,41 @@ import (
 )
 
 // Judge says what a claim gets of the row that stands under its key, by the
-// ledger's clock: counts, another attempt of it; wait, how long it must wait for
-// those before; neither, a settled row, or one that is held; an error, a row that
-// is not its own.
-func Judge(stands store.Effect, c store.Claim, held *store.Hold, now time.Time) (counts bool, wait time.Duration, err error) {
-	if stands.Scope != c.Scope || stands.Tool != c.Tool || !stands.Args.Equal(c.Args) {
-		return false, 0, agent.Errorf(agent.CodeConflict, "the key is of another call: %s %s of %s", stands.Tool, stands.Args, stands.Scope)
+// ledger's clock: counts, another attempt of it; else the row says why not: it is
+// settled, it is Held, the claim must Wait for the attempts before or is Late. An
+// error is a row that is not its own.
+func Judge(stands *store.Effect, c store.Claim, held *store.Hold, now time.Time) (counts bool, err error) {
+	if err := SameCall(*stands, c); err != nil || stands.Status != store.EffectClaimed {
+		return false, err
 	}
-	if stands.Status != store.EffectClaimed || held != nil {
-		return false, 0, nil
+	if stands.Held = held; held != nil {
+		return false, nil
 	}
 	if began := c.Began.Truncate(time.Microsecond); !began.IsZero() && began.Before(stands.BeganAt) {
-		return false, 0, agent.Errorf(agent.CodeUnavailable, "an attempt that began %s later has claimed this effect: this one is overtaken", stands.BeganAt.Sub(began))
+		return false, agent.Errorf(agent.CodeUnavailable, "an attempt that began %s later has claimed this effect: this one is overtaken", stands.BeganAt.Sub(began))
+	}
+	if !stands.Begun() && Late(c, now) {
+		stands.Late = true
+		return false, nil
 	}
 	if c.Exclusive && stands.Open() && !stands.Deadline.IsZero() {
 		if wait := stands.Deadline.Add(c.Grace).Sub(now); wait > 0 {
-			return false, wait, nil
+			stands.Wait = wait
+			return false, nil
 		}
 	}
-	return true, 0, nil
+	return true, nil
+}
+
+// Late reports whether a claim comes too late to begin its effect.
+func Late(c store.Claim, now time.Time) bool { return !c.NotAfter.IsZero() && now.After(c.NotAfter) }
+
+// SameCall refuses a row that is another call's.
+func SameCall(stands store.Effect, c store.Claim) error {
+	if stands.Scope != c.Scope || stands.Tool != c.Tool || !stands.Args.Equal(c.Args) {
+		return agent.Errorf(agent.CodeConflict, "the key is of another call: %s %s of %s", stands.Tool, stands.Args, stands.Scope)
+	}
+	return nil
 }
 
 // JudgeSettled says whether an outcome may be told to the caller as settled,
