@@ -7,7 +7,7 @@ import (
 
 // approvedBy reports whether a person's approval counts already.
 func (g Gate) approvedBy(subject string) bool {
-	return slices.ContainsFunc(g.Approvals, func(a Approval) bool { return a.By.Subject == subject })
+	return slices.ContainsFunc(g.Approvals, func(a Approval) bool { return SamePerson(a.By.Subject, subject) })
 }
 
 // needsGate evaluates a policy. It fails closed: code that panics opens the gate.

@@ -170,7 +170,9 @@ func (l letters) trimmed(from, to int) (int, int) {
 
 // scripts splits a word where a script without spaces begins or ends.
 func (l letters) scripts(from, to int) (out [][2]int) {
-	numeral := func(r rune) bool { return strings.ContainsRune("〇一二三四五六七八九十百千万萬億亿兆半角分", r) }
+	numeral := func(r rune) bool {
+		return strings.ContainsRune("〇一二三四五六七八九十百千万萬億亿兆半角分", r)
+	}
 	for i := from + 1; i < to; i++ {
 		a, b := l.raw[i-1], l.raw[i]
 		if spaceless(a) == spaceless(b) || unicode.IsMark(b) || unseen(a) || unseen(b) || unicode.IsNumber(a) && numeral(b) || numeral(a) && unicode.IsNumber(b) {
