@@ -8,7 +8,10 @@ import (
 )
 
 // checker collects the mistakes of one definition.
-type checker struct{ def *Definition }
+type checker struct {
+	def   *Definition
+	state reflect.Type
+}
 
 func (c *checker) report(where, format string, args ...any) {
 	c.def.mistakes = append(c.def.mistakes, where+": "+fmt.Sprintf(format, args...))
@@ -69,6 +72,8 @@ func (c *checker) tool(where string, t *toolDef, result reflect.Type) {
 	} else if err := t.args.ownValue(t.argsType); err != nil {
 		c.report(at, "arguments: no call could be right: the JSON of %s does not match its schema: %v", t.argsType, err)
 	}
+	c.noTags(at+": arguments", t.argsType)
+	c.noTags(at+": result", result)
 	if result.Kind() == reflect.Interface {
 		c.report(at, "result: an interface: numbers in it would become floats; name the type")
 	}
@@ -80,6 +85,7 @@ func (c *checker) tool(where string, t *toolDef, result reflect.Type) {
 	}
 	if t.gate != nil {
 		c.gate(at, t.gate)
+		c.edits(at, t)
 	}
 	switch t.onCut {
 	case CutWait, CutUndo: // that an undo needs a compensation is checked once that is known
@@ -101,7 +107,7 @@ func (s *schema) ownValue(t reflect.Type) error {
 	}
 	v, err := parseOwn(j)
 	if err == nil {
-		_, err = s.check(v, "")
+		_, err = s.check(v, nil)
 	}
 	return err
 }
@@ -125,6 +131,19 @@ func (c *checker) gate(where string, g *gateDef) {
 		c.report(where, "a verdict can be taken back for %s; from 0 to %s are allowed", g.takeBack, maxTakeBack)
 	}
 	c.escalate(where, g)
+}
+
+// edits checks that the arguments which may be edited are arguments.
+func (c *checker) edits(where string, t *toolDef) {
+	for _, name := range t.gate.edit {
+		if name == EveryArgument {
+			if len(t.gate.edit) > 1 {
+				c.report(where, "gate lets every argument be edited, and names others beside %q", EveryArgument)
+			}
+		} else if t.args != nil && t.args.properties[name] == nil {
+			c.report(where, "gate lets %q be edited, which is no argument", name)
+		}
+	}
 }
 
 // phases checks the graph: names, targets, reachability, a final phase.

@@ -35,9 +35,7 @@ func (m *Machine) taken(s *Step, d StepDoneData, unkept string) {
 	id, t := s.ID, m.def.tools[s.Tool]
 	state, err := m.committed(s, d.Result, unkept)
 	d.Uncommitted = err != nil
-	m.upcoming = state
 	m.emit(EventStepDone, id, d)
-	m.upcoming = nil
 	if err != nil {
 		m.emit(EventCommitRefused, id, CommitRefusedData{Reason: clip(err.Error(), reasonLimit)})
 		return
@@ -102,7 +100,7 @@ func (m *Machine) fits(state JSON) error {
 	if len(state) > m.run.Limits.State {
 		return Errorf(CodeInvalid, "state_too_large: %d bytes, the limit is %d", len(state), m.run.Limits.State)
 	}
-	if n := len(m.shownState(state)); n > m.run.Limits.Shown {
+	if n := len(m.run.shown(state)); n > m.run.Limits.Shown {
 		return Errorf(CodeInvalid, "state_too_large: %d bytes would be shown to the model, the limit is %d; tag large fields view:\"-\"", n, m.run.Limits.Shown)
 	}
 	return nil
@@ -139,6 +137,9 @@ type commitment struct {
 	replaces string
 	editedBy string    // subject
 	approval *Approval // the editor's, of the arguments as edited
+	// from is the gate of the step in whose place it stands, where people had been
+	// asked: they are asked at least as much again, and who asked for that asks for this.
+	from *Gate
 	// escalated: it has waited long enough at the gate of the step that it replaces.
 	escalated bool
 }
@@ -179,6 +180,9 @@ func (m *Machine) commit(c commitment) {
 	}
 	d.Replaces, d.EditedBy = c.replaces, c.editedBy
 	policy, needed := m.needsGate(c.gate, c.args)
+	if !needed && c.editedBy != "" && c.from != nil {
+		policy, needed = c.from.Policy, true
+	}
 	var g Gate
 	if needed {
 		g = m.newGate(id, c, policy)
