@@ -117,14 +117,14 @@ func TestBuilds_ForwardAndBack(t *testing.T) {
 			t.Parallel()
 			db := labDB(t)
 			w := newWorld(t, turns(call("pay", "1"), toEnd), lab{db: db, limits: short,
-				gate: &tool.Gate[labState, text]{Roles: []string{"refunds"}, TakeBack: 8 * time.Second}}.agent())
+				gate: &tool.Gate[labState, text]{Roles: []string{"refunds"}, TakeBack: 12 * time.Second}}.agent())
 			address := w.start("k")
 			w.say(address, "go")
 			gate := lastGate(w.until(address, "the gate", waiting("gate")))
 			w.serveNewer(&c.newerBuild)
 			require.Equal(t, agent.KeptBack, w.as(named("ann"), address, gate, w.verdict(gate, agent.Approve, "")).Status)
 			for n := 0; len(w.chain(address)) < 2; n++ {
-				require.Less(t, n, 40, "it is continued while the verdict waits")
+				require.Less(t, n, 300, "it is continued while the verdict waits")
 				w.amend(address, fmt.Sprint(n))
 			}
 			w.stop()
