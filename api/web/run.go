@@ -201,6 +201,9 @@ func (v *visit) why(view *runView, f found) {
 		view.Unseen = []string{err.Error()}
 		return
 	}
+	if !slices.Contains(v.caller.May, access.Operator) {
+		w = w.Plain()
+	}
 	view.Sentence, view.Next, view.Unseen = upper(w.Sentence), w.Next, w.Unseen
 	for _, r := range w.RepairedBy {
 		repair := repairView{Path: pathOf(r.Address), Address: r.Address, Status: runStatus(r.Status)}
