@@ -198,7 +198,10 @@ func (v *visit) why(view *runView, f found) {
 	within.ctx = ctx
 	w, err := within.Starter.Why(ctx, f.chain.Address)
 	if err != nil {
-		view.Unseen = []string{err.Error()}
+		view.Unseen = []string{"why it waits"}
+		if slices.Contains(v.caller.May, access.Operator) {
+			view.Unseen = []string{f.hides().Text(err.Error())}
+		}
 		return
 	}
 	if !slices.Contains(v.caller.May, access.Operator) {
