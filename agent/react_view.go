@@ -225,18 +225,18 @@ func flagLetter(s string) bool {
 }
 
 func (r *Run) left() Left {
-	b, u := r.Limits.Budget, r.Used
+	b, u, g := r.Limits.Budget, r.Used, r.Granted
 	var l Left
 	if b.Turns >= 0 {
-		n := max(b.Turns-u.Turns, 0)
+		n := max(b.Turns-(u.Turns-g.Turns), 0)
 		l.Turns = &n
 	}
 	if b.ModelCalls >= 0 {
-		n := max(b.ModelCalls-u.ModelCalls, 0)
+		n := max(b.ModelCalls-(u.ModelCalls-g.ModelCalls), 0)
 		l.ModelCalls = &n
 	}
 	if b.Tokens >= 0 {
-		n := max(b.Tokens-u.Usage.Total(), 0)
+		n := max(b.Tokens-(u.Usage.Total()-g.Tokens), 0)
 		l.Tokens = &n
 	}
 	return l

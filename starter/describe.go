@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflow/v1"
 
+	"interlock/agent"
 	"interlock/signals"
 )
 
@@ -187,6 +188,10 @@ func (d described) taskFails() (finding, bool) {
 	switch {
 	case strings.Contains(d.taskFailure, "is not deployed"), strings.Contains(d.taskFailure, "unable to find workflow type"):
 		f.next = "deploy a worker that has it"
+	case agent.IsNewerBuild(d.taskFailure):
+		f.next = "deploy the newer build on every worker of task queue " + d.queue
+	case agent.IsStateChanged(d.taskFailure):
+		f.next = "deploy a worker whose version has its state as it was; a changed state is a new version of the agent"
 	case strings.Contains(d.taskFailure, "TMPRL1100"):
 		f.next = "deploy the code that the run was at work with; its history does not fit this one"
 	}
