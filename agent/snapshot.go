@@ -8,7 +8,8 @@ import "slices"
 type Snapshot struct {
 	V      int     `json:"v"`
 	Run    *Run    `json:"run"`
-	Hash   string  `json:"hash"` // of the chain up to the run's last event
+	Salt   string  `json:"salt,omitempty"` // of the chain
+	Hash   string  `json:"hash"`           // of the chain up to the run's last event
 	Before string  `json:"before,omitempty"`
 	Outbox []Event `json:"outbox,omitempty"`
 }
@@ -24,7 +25,7 @@ func (m *Machine) Hold() { m.held = true }
 // Snapshot is where the machine stands. The caller must not change what it
 // points to.
 func (m *Machine) Snapshot() Snapshot {
-	return Snapshot{V: SnapshotSchema, Run: m.run, Hash: m.hash, Before: m.before, Outbox: m.outbox}
+	return Snapshot{V: SnapshotSchema, Run: m.run, Salt: m.salt, Hash: m.hash, Before: m.before, Outbox: m.outbox}
 }
 
 // Restore makes a machine that goes on from a snapshot. The next input is
@@ -38,10 +39,10 @@ func Restore(def *Definition, s Snapshot) (*Machine, error) {
 	case s.Run.Agent != def.Name || s.Run.Version != def.Version:
 		return nil, Errorf(CodeInvalid, "the snapshot is of agent %s/v%d, not of %s/v%d", s.Run.Agent, s.Run.Version, def.Name, def.Version)
 	}
-	m := &Machine{def: def, run: s.Run, hash: s.Hash, before: s.Before, outbox: s.Outbox}
+	m := &Machine{def: def, run: s.Run, salt: s.Salt, hash: s.Hash, before: s.Before, outbox: s.Outbox}
 	hash := s.Before
 	for _, e := range s.Outbox {
-		hash = e.Chain(hash)
+		hash = e.Chain(s.Salt, hash)
 		m.hashes = append(m.hashes, hash)
 	}
 	if len(s.Outbox) > 0 && hash != s.Hash {
