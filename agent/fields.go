@@ -297,6 +297,8 @@ func sample(t reflect.Type, depth int) reflect.Value {
 	case t == reflect.TypeFor[JSON]() || t == reflect.TypeFor[json.RawMessage]():
 		v.SetBytes([]byte(`"a"`))
 		return v
+	case t == reflect.TypeFor[Money]():
+		return reflect.ValueOf(Money{7, "EUR"})
 	case implementsMarshaler(t):
 		// Its zero, unless it takes what we make up.
 		if t.Kind() != reflect.Struct {
