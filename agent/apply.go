@@ -18,9 +18,23 @@ func Reduce(events []Event) (*Run, error) {
 		if e.Seq != r.Seq+1 {
 			return nil, Errorf(CodeInvalid, "event %d of the journal has seq %d, not %d", i, e.Seq, r.Seq+1)
 		}
-		apply(r, e)
+		if err := tryApply(r, e); err != nil {
+			return nil, err
+		}
 	}
 	return r, nil
+}
+
+// tryApply applies an event of a journal. What no machine has written, as in a damaged
+// journal, is an error that names the event, never a panic of who reads it.
+func tryApply(r *Run, e Event) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = Errorf(CodeInvalid, "event %d (%s) of the journal does not fit what is before it: the journal is damaged", e.Seq, e.Type)
+		}
+	}()
+	apply(r, e)
+	return CheckRules(r.Rules)
 }
 
 // apply is the only code that changes a run. It is total: an event of a type

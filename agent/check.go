@@ -107,7 +107,7 @@ func (s *schema) ownValue(t reflect.Type) error {
 	}
 	v, err := parseOwn(j)
 	if err == nil {
-		_, err = s.check(v, "")
+		_, err = s.check(v, nil)
 	}
 	return err
 }

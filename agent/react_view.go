@@ -13,7 +13,7 @@ func (m *Machine) view() View { return m.run.view(m.at) }
 // view is what the model is shown of a run. It holds what must be shown, then as
 // many recent turns as there is room for, whole or not at all.
 func (r *Run) view(at time.Time) View {
-	x := r.fromModel()
+	x := r.FromModel()
 	v := View{Agent: r.Agent, Version: r.Version, Turn: r.Turn, At: at, Phase: r.Phase, LastWord: r.LastWord, Limit: r.Limits.View,
 		State: r.shown(r.State), Provenance: r.shownProvenance(), Facts: r.Facts, Rulings: Redacted(x, r.shownRulings()),
 		Earlier: r.Trimmed, Left: r.left()}
@@ -225,18 +225,18 @@ func flagLetter(s string) bool {
 }
 
 func (r *Run) left() Left {
-	b, u := r.Limits.Budget, r.Used
+	b, u, g := r.Limits.Budget, r.Used, r.Granted
 	var l Left
 	if b.Turns >= 0 {
-		n := max(b.Turns-u.Turns, 0)
+		n := max(b.Turns-(u.Turns-g.Turns), 0)
 		l.Turns = &n
 	}
 	if b.ModelCalls >= 0 {
-		n := max(b.ModelCalls-u.ModelCalls, 0)
+		n := max(b.ModelCalls-(u.ModelCalls-g.ModelCalls), 0)
 		l.ModelCalls = &n
 	}
 	if b.Tokens >= 0 {
-		n := max(b.Tokens-u.Usage.Total(), 0)
+		n := max(b.Tokens-(u.Usage.Total()-g.Tokens), 0)
 		l.Tokens = &n
 	}
 	return l
@@ -317,9 +317,9 @@ func (t ViewTurn) roughly() int {
 
 func (i ViewItem) roughly() int { return 120 + len(i.Text) + len(i.Result) + len(i.Part) }
 
-// fromModel hides from the model's view of results and of what code tells it the values
+// FromModel hides from the model's view of results and of what code tells it the values
 // that the state does not show it either. What users and the model itself wrote stays.
-func (r *Run) fromModel() *Redaction {
+func (r *Run) FromModel() *Redaction {
 	secret := slices.Concat(r.Sensitive, r.onlyHidden())
 	if len(secret) == 0 {
 		return &Redaction{}

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -158,6 +159,9 @@ func (s *Server) whyRun(ctx context.Context, c *call, in *RunPath) (*body[ShownW
 	w, err := s.runs.Why(ctx, address)
 	if err != nil {
 		return nil, err
+	}
+	if !slices.Contains(c.caller.May, access.Operator) {
+		w = w.Plain()
 	}
 	return &body[ShownWhy]{ShownWhy{Address: w.Address, FirstRunID: w.FirstRunID, Status: w.Status, Reason: w.Reason, Phase: w.Phase, Turn: w.Turn, Seq: w.Seq,
 		UpdatedAt: w.UpdatedAt, Sentence: w.Sentence, Next: w.Next, Waits: w.Waits, Activities: w.Activities, TaskFailures: w.TaskFailures,

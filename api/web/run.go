@@ -198,8 +198,14 @@ func (v *visit) why(view *runView, f found) {
 	within.ctx = ctx
 	w, err := within.Starter.Why(ctx, f.chain.Address)
 	if err != nil {
-		view.Unseen = []string{err.Error()}
+		view.Unseen = []string{"why it waits"}
+		if slices.Contains(v.caller.May, access.Operator) {
+			view.Unseen = []string{f.hides().Text(err.Error())}
+		}
 		return
+	}
+	if !slices.Contains(v.caller.May, access.Operator) {
+		w = w.Plain()
 	}
 	view.Sentence, view.Next, view.Unseen = upper(w.Sentence), w.Next, w.Unseen
 	for _, r := range w.RepairedBy {
