@@ -45,6 +45,22 @@ func call77(minor string) string {
 	return `pay {"order_id":"77","amount":{"minor":` + minor + `,"currency":"EUR"}}`
 }
 
+// answerOf is a call's answer, whether the model has seen it yet or not.
+func answerOf(tr *trial, call string) agent.ProposedCall {
+	for _, turn := range tr.m.Run().Turns {
+		if turn.Proposal == nil {
+			continue
+		}
+		for _, c := range turn.Proposal.Calls {
+			if c.ID == call {
+				return c
+			}
+		}
+	}
+	tr.t.Fatalf("there is no call %s", call)
+	return agent.ProposedCall{}
+}
+
 const yes77 = `confirm {"fields":["order_id","amount"]}`
 
 // said has the user answer and the model take that for a yes.
@@ -66,7 +82,7 @@ func TestYes_IsTheWholeMessageThatClosedTheAsk(t *testing.T) {
 	tr, _ = shownTo(t, "1000")
 	tr.message("No, stop.")
 	tr.model(`confirm {"fields":["order_id","amount"],"quote":"."}`)
-	require.Contains(t, tr.answer("c3_1").Text, "/quote does not exist")
+	require.Contains(t, answerOf(tr, "c3_1").Text, "/quote does not exist")
 	tr.reduces()
 }
 
@@ -75,12 +91,12 @@ func TestYes_OfNoOtherMessage(t *testing.T) {
 	tr := begin(t, till(t), `{"customer_id":"c"}`)
 	tr.message("yes, refund 77")
 	tr.model(`set_fields {"fields":{"order_id":"77"},"quote":"77"}`, `ask {"question":"?","fields":["order_id"]}`, `confirm {"fields":["order_id"]}`)
-	require.Contains(t, tr.answer("c1_3").Text, "no message of the user's has answered")
+	require.Contains(t, answerOf(tr, "c1_3").Text, "no message of the user's has answered")
 	tr.message("yes")
 	tr.model()
 	tr.message("No, stop!")
 	tr.model(`confirm {"fields":["order_id"]}`)
-	require.Contains(t, tr.answer("c3_1").Text, "has written again")
+	require.Contains(t, answerOf(tr, "c3_1").Text, "has written again")
 	require.Empty(t, tr.m.Run().Confirmed)
 }
 
@@ -92,8 +108,8 @@ func TestYes_VoidedByANo(t *testing.T) {
 	tr.model(yes77, call77("1000"))
 	require.Empty(t, tr.m.Run().Confirmed)
 	require.Empty(t, tr.m.Run().Shown)
-	require.Equal(t, "refused", tr.answer("c4_1").Status)
-	require.Equal(t, "refused", tr.answer("c4_2").Status)
+	require.Equal(t, "refused", answerOf(tr, "c3_1").Status)
+	require.Equal(t, "refused", answerOf(tr, "c3_2").Status)
 
 	tr = said(t, "9000", "yes")
 	tr.model(call77("9000"))
@@ -111,10 +127,12 @@ func TestYes_VoidedByAnyChange(t *testing.T) {
 	tr := said(t, "1000", "yes, 77")
 	tr.model(`set_fields {"fields":{"order_id":"77"},"quote":"77"}`)
 	require.Len(t, tr.m.Run().Confirmed, 2, "the same value is no change")
+	tr.model()
 	tr.message("no, 78")
 	tr.model(`set_fields {"fields":{"order_id":"78"},"quote":"78"}`)
 	require.Empty(t, tr.m.Run().Confirmed)
 	require.Empty(t, tr.m.Run().Shown)
+	tr.model()
 	tr.message("sorry, 77")
 	tr.model(`set_fields {"fields":{"order_id":"77"},"quote":"77"}`, `find_order {"order_id":"77"}`, yes77)
 	require.Empty(t, tr.m.Run().Confirmed)
@@ -132,9 +150,9 @@ func TestYes_NeededByTheTool(t *testing.T) {
 	tr, _ := shownTo(t, "1000")
 	tr.message("yes")
 	tr.model(call77("1000"), yes77, call77("2000"), `pay {"order_id":"78","amount":{"minor":1000,"currency":"EUR"}}`, call77("1000"))
-	require.Contains(t, tr.answer("c3_1").Text, "needs the user's yes to order_id")
-	require.Contains(t, tr.answer("c3_3").Text, "the user said yes to amount as")
-	require.Contains(t, tr.answer("c3_4").Text, `the user said yes to order_id as "77"`)
+	require.Contains(t, answerOf(tr, "c3_1").Text, "needs the user's yes to order_id")
+	require.Contains(t, answerOf(tr, "c3_3").Text, "the user said yes to amount as")
+	require.Contains(t, answerOf(tr, "c3_4").Text, `the user said yes to order_id as "77"`)
 	require.Equal(t, agent.StepRunning, tr.m.Run().Steps[len(tr.m.Run().Steps)-1].Status)
 	require.Equal(t, "3.1", tr.m.Run().Confirmed["amount"].Step)
 	tr.reduces()
@@ -149,8 +167,8 @@ func TestYes_UsedOnce(t *testing.T) {
 	require.Empty(t, tr.m.Run().Confirmed)
 	require.Empty(t, tr.m.Run().Shown)
 	tr.model(call77("1000"), yes77)
-	require.Contains(t, tr.answer("c5_1").Text, "this happened already, as step 4.1")
-	require.Contains(t, tr.answer("c5_2").Text, "was not shown")
+	require.Contains(t, answerOf(tr, "c5_1").Text, "this happened already, as step 4.1")
+	require.Contains(t, answerOf(tr, "c5_2").Text, "was not shown")
 	tr.model()
 	tr.step(agent.UndoSteps{ID: "undo", Principal: agent.Principal{Subject: "op", Roles: []string{"operator"}}, Steps: []string{"4.1"}, Reason: "wrong"})
 	undo := tr.m.Run().Steps[len(tr.m.Run().Steps)-1]
@@ -159,8 +177,8 @@ func TestYes_UsedOnce(t *testing.T) {
 	tr.message("so?")
 	turn := tr.m.Run().Turn
 	tr.model(call77("1000"), yes77)
-	require.Equal(t, "refused", tr.answer(fmt.Sprintf("c%d_1", turn)).Status)
-	require.Equal(t, "refused", tr.answer(fmt.Sprintf("c%d_2", turn)).Status)
+	require.Equal(t, "refused", answerOf(tr, fmt.Sprintf("c%d_1", turn)).Status)
+	require.Equal(t, "refused", answerOf(tr, fmt.Sprintf("c%d_2", turn)).Status)
 	tr.reduces()
 }
 
@@ -200,7 +218,7 @@ func TestYes_FreeOrSpent(t *testing.T) {
 func TestYes_Answered(t *testing.T) {
 	tr := said(t, "1000", "yes")
 	tr.model(`move {"to":"clicked"}`)
-	require.Contains(t, tr.answer("c4_1").Text, "confirmed in words only")
+	require.Contains(t, answerOf(tr, "c4_1").Text, "confirmed in words only")
 	tr, gate := shownTo(t, "1000")
 	tr.by(run7, gate, answers(&yes, ""))
 	tr.model(`move {"to":"clicked"}`)
