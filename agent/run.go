@@ -326,6 +326,9 @@ type Step struct {
 	Cut      bool     `json:"cut,omitempty"` // it was told to stop, and is undone if it has happened
 }
 
+// effective reports whether what the step ran, or undid, has an effect.
+func (s *Step) effective() bool { return s != nil && (s.Key != "" || s.Undoes != "") }
+
 // StepSource says who made the call.
 type StepSource string
 
