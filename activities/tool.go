@@ -45,7 +45,7 @@ func (a *Activities) RunTool(ctx context.Context, in signals.ToolInput) (signals
 		result, err = a.run(ctx, in.Task, ref(ctx, in.FirstRunID, in.Batch.Store))
 	}
 	if err != nil {
-		return signals.ToolOutput{}, err
+		return signals.ToolOutput{}, a.redacted(ctx, ref(ctx, in.FirstRunID, in.Batch.Store), err)
 	}
 	if err := a.undone(ctx, in.Task, ref(ctx, in.FirstRunID, in.Batch.Store)); err != nil {
 		return signals.ToolOutput{}, err
@@ -87,6 +87,7 @@ func (a *Activities) close(ctx context.Context, task agent.Task, ref store.RunRe
 		return tool.Result{}, failedForGood(signals.ErrUnknown, "it was told to stop, and its runner cannot say what became of it", true)
 	}
 	result, err := closer.Close(ctx, task, ports)
+	a.sawPanic(ctx, ref, task, err)
 	if f := (*tool.Failure)(nil); errors.As(err, &f) && f.Kind == tool.FailedNotApplied && !f.Open {
 		return result, failedForGood(signals.ErrNotApplied, f.Error(), false)
 	}
@@ -131,7 +132,8 @@ func (a *Activities) RunQuickTool(ctx context.Context, task agent.Task) (signals
 	}
 	r, err := runner.Attempt(ctx, task, tool.Ports{})
 	if err != nil {
-		return signals.ToolResult{}, toolError(err)
+		a.sawPanic(ctx, ref(ctx, "", ""), task, err)
+		return signals.ToolResult{}, a.redacted(ctx, ref(ctx, "", ""), toolError(err))
 	}
 	return toolResult(r), nil
 }
@@ -158,8 +160,10 @@ func (a *Activities) attempt(ctx context.Context, task agent.Task, ref store.Run
 		bounded, cancel := context.WithTimeout(ctx, info.Timeout)
 		ports := a.ports(ref)
 		ports.Began = activity.GetInfo(ctx).StartedTime // by the server's clock
+		ports.Panicked = func(p *tool.Panicked) { a.panicked(ctx, ref, task.Step, p) }
 		result, err := runner.Attempt(bounded, task, ports)
 		cancel()
+		a.sawPanic(ctx, ref, task, err)
 		if err == nil {
 			return result, nil
 		}

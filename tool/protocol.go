@@ -45,6 +45,8 @@ type Ports struct {
 	// Began is when the attempt did, by the clock that orders a step's attempts: one
 	// that was overtaken, though its worker lives, claims nothing. Zero: not ordered.
 	Began time.Time
+	// Panicked is told of a panic whose error goes no further; nil: nobody is.
+	Panicked func(*Panicked)
 }
 
 // Ledger is the durable record of one run's effects, by [agent.Task].Key.
