@@ -39,6 +39,8 @@ type MessageData struct {
 	Policy MessagePolicy `json:"policy,omitempty"`
 	// First says that it came with the start, where that matters.
 	First bool `json:"first,omitempty"`
+	// Took is where it takes effect, as its sender was told.
+	Took *Took `json:"took,omitempty"`
 }
 
 // TurnStartedData is the data of EventTurnStarted.
@@ -216,6 +218,7 @@ type CancelRequestedData struct {
 	Reason    string    `json:"reason,omitempty"`
 	Undo      UndoScope `json:"undo,omitempty"`
 	Body      string    `json:"body,omitempty"`
+	Took      *Took     `json:"took,omitempty"` // as its sender was told
 }
 
 // InputRefusedData is the data of EventInputRefused.

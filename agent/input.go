@@ -249,11 +249,11 @@ type Took struct {
 type TookHow string
 
 const (
-	TookNow         TookHow = "now"         // at once
-	TookQueued      TookHow = "queued"      // after what runs
-	TookInterrupted TookHow = "interrupted" // it cut the turn short
-	TookRolledBack  TookHow = "rolled_back" // it cut the turn short, and what that did is undone
-	TookMerged      TookHow = "merged"      // into an interrupt or a cancel that was under way
+	TookNow         TookHow = "now"          // at once
+	TookQueued      TookHow = "queued"       // after what runs
+	TookInterrupted TookHow = "interrupted"  // it cut the turn short
+	TookRollingBack TookHow = "rolling_back" // it cut the turn short, and what that did is being undone: the event interrupt_settled says what stands
+	TookMerged      TookHow = "merged"       // into an interrupt or a cancel that was under way
 )
 
 // ReceiptStatus says what became of an input. On the wire; never rename.

@@ -223,7 +223,7 @@ func (w *watcher) randomInput() {
 	case "message":
 		text := rapid.SampledFrom([]string{"77 or 78", "yes", "no, 78", "hm"}).Draw(t, "text")
 		if rapid.IntRange(0, 9).Draw(t, "repeat") == 0 {
-			id = "same"
+			id = "same as " + who.Subject
 		}
 		w.step(agent.Message{ID: id, Principal: who, Text: text, Policy: w.policy()})
 	case "model":

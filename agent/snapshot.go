@@ -180,7 +180,7 @@ func (r *Run) size() int {
 		n += 400 + len(u.Title) + len(u.Reason)
 	}
 	for _, h := range r.Handled {
-		n += len(h.ID) + len(h.Body) + 40
+		n += h.size()
 	}
 	for _, u := range r.Undo {
 		n += len(u.By) + len(u.Reason) + len(u.Stands) + 80
