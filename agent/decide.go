@@ -13,13 +13,13 @@ func (m *Machine) started(in Started) {
 	if m.run.Seq > 0 {
 		return
 	}
-	m.run.Tenant = in.Tenant // the first event carries it
+	m.run.Tenant, m.salt = in.Tenant, in.Salt // the first event carries the one, and is hashed with the other
 	body := in.Body
 	if len(body) == 0 {
 		body = JSON("{}")
 	}
 	m.emit(EventStarted, "", StartedData{Agent: m.def.Name, Version: m.def.Version, Key: in.Key, FirstRunID: in.FirstRunID,
-		Rules: in.Rules, Fingerprint: in.Fingerprint, Limits: in.Limits, Principal: in.Principal, User: in.User,
+		Rules: in.Rules, Salt: in.Salt, Fingerprint: in.Fingerprint, Limits: in.Limits, Principal: in.Principal, User: in.User,
 		Body: body, BodyDigest: in.Digest, After: in.After, Repair: in.Repair.data(), Scope: in.Repair.scope(), Sensitive: m.def.sensitive(), Hidden: m.def.hidden()})
 	if in.Repair != nil {
 		m.startRepair(*in.Repair)

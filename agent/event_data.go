@@ -10,6 +10,7 @@ type StartedData struct {
 	Key         string    `json:"key"`
 	FirstRunID  string    `json:"first_run_id"`
 	Rules       int       `json:"rules"`
+	Salt        string    `json:"salt,omitempty"` // of the chain ([Event.Chain]): people are not shown it
 	Fingerprint string    `json:"fingerprint"`
 	Limits      Limits    `json:"limits"`
 	Principal   Principal `json:"principal"`

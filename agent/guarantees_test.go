@@ -498,7 +498,8 @@ func TestEvent_Envelope(t *testing.T) {
 	tr.model(`risky {"order_id":"77","amount":{"minor":50,"currency":"EUR"}}`)
 	tr.step(agent.CancelRun{ID: "c", Principal: agent.Principal{Subject: "u"}})
 	chain := ""
-	for i, e := range tr.m.Batch().Events {
+	batch := tr.m.Batch()
+	for i, e := range batch.Events {
 		require.Equal(t, int64(i+1), e.Seq)
 		require.Equal(t, "acme", e.Tenant)
 		require.Equal(t, "trace", e.TraceID)
@@ -507,8 +508,8 @@ func TestEvent_Envelope(t *testing.T) {
 		c, err := agent.Canonical(e.Data)
 		require.NoError(t, err)
 		require.Equal(t, c.String(), e.Data.String())
-		require.NotEqual(t, chain, e.Chain(chain))
-		chain = e.Chain(chain)
+		require.NotEqual(t, chain, e.Chain(batch.Salt, chain))
+		chain = e.Chain(batch.Salt, chain)
 	}
 }
 

@@ -12,6 +12,7 @@ type Input interface{ input() }
 type Started struct {
 	Tenant, Key, FirstRunID string
 	Version, Rules          int
+	Salt                    string // of the chain, random; what decides nothing
 	Fingerprint             string
 	Limits                  Limits
 	Principal               Principal

@@ -96,7 +96,7 @@ func (w *watcher) batch(b agent.Batch) {
 		if e.Seq == b.First {
 			require.Equal(w.t, before, b.Before, "hash before event %d", e.Seq)
 		}
-		before = e.Chain(before)
+		before = e.Chain(b.Salt, before)
 	}
 	if len(b.Events) > 0 {
 		require.Equal(w.t, w.acked+1, b.First)
