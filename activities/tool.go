@@ -33,21 +33,21 @@ func (a *Activities) RunTool(ctx context.Context, in signals.ToolInput) (signals
 		return signals.ToolOutput{}, err
 	}
 	if in.Task.Effect == agent.ReadOnly {
-		carried.Acked = 0
+		carried.Acked, carried.Store = 0, ""
 	}
 	began := time.Now()
 	result, stood, err := a.stoodAfterAll(ctx, in)
 	switch {
 	case err != nil || stood:
 	case in.Close:
-		result, err = a.close(ctx, in.Task, ref(ctx, in.FirstRunID))
+		result, err = a.close(ctx, in.Task, ref(ctx, in.FirstRunID, in.Batch.Store))
 	default:
-		result, err = a.run(ctx, in.Task, ref(ctx, in.FirstRunID))
+		result, err = a.run(ctx, in.Task, ref(ctx, in.FirstRunID, in.Batch.Store))
 	}
 	if err != nil {
-		return signals.ToolOutput{}, a.redacted(ctx, ref(ctx, in.FirstRunID), err)
+		return signals.ToolOutput{}, a.redacted(ctx, ref(ctx, in.FirstRunID, in.Batch.Store), err)
 	}
-	if err := a.undone(ctx, in.Task, ref(ctx, in.FirstRunID)); err != nil {
+	if err := a.undone(ctx, in.Task, ref(ctx, in.FirstRunID, in.Batch.Store)); err != nil {
 		return signals.ToolOutput{}, err
 	}
 	out := signals.ToolOutput{Carried: carried, ToolResult: toolResult(result)}
@@ -63,7 +63,7 @@ func (a *Activities) stoodAfterAll(ctx context.Context, in signals.ToolInput) (t
 		if x.Refused == "" || x.Task.Tool != in.Task.Tool || !x.Task.Args.Equal(in.Task.Args) {
 			continue
 		}
-		row, err := a.ports(ref(ctx, in.FirstRunID)).Ledger.Row(ctx, x.Task)
+		row, err := a.ports(ref(ctx, in.FirstRunID, in.Batch.Store)).Ledger.Row(ctx, x.Task)
 		if err != nil {
 			return tool.Result{}, false, storeError(err)
 		}
@@ -132,8 +132,8 @@ func (a *Activities) RunQuickTool(ctx context.Context, task agent.Task) (signals
 	}
 	r, err := runner.Attempt(ctx, task, tool.Ports{})
 	if err != nil {
-		a.sawPanic(ctx, ref(ctx, ""), task, err)
-		return signals.ToolResult{}, a.redacted(ctx, ref(ctx, ""), toolError(err))
+		a.sawPanic(ctx, ref(ctx, "", ""), task, err)
+		return signals.ToolResult{}, a.redacted(ctx, ref(ctx, "", ""), toolError(err))
 	}
 	return toolResult(r), nil
 }
@@ -260,7 +260,7 @@ type ledger struct {
 func (l ledger) Claim(ctx context.Context, t agent.Task, by tool.Terms) (tool.Row, error) {
 	e, fresh, err := l.store.Claim(ctx, store.Claim{Tenant: l.ref.Tenant, Key: t.Key, Address: l.ref.Address, Scope: t.Scope, Agent: t.Agent,
 		Version: t.Version, Tool: t.Tool, Kind: t.Effect, Step: t.Step, Ordinal: t.Ordinal, Args: t.Args,
-		Attempt: by.Attempt, Branch: l.ref.Branch, Began: by.Began, Exclusive: by.Exclusive, Grace: by.Grace})
+		Attempt: by.Attempt, Branch: l.ref.Branch, Store: l.ref.Store, Began: by.Began, Exclusive: by.Exclusive, Grace: by.Grace})
 	if err != nil {
 		return tool.Row{}, err
 	}

@@ -269,7 +269,7 @@ func (l *loop) untilTried(ctx workflow.Context, ride *signals.Ride, o workflow.A
 		}
 		again := false
 		switch errorType(err) {
-		case signals.ErrNotDeployed, signals.ErrDiverged, signals.ErrEarlier, signals.ErrHeld, signals.ErrUnjudged:
+		case signals.ErrNotDeployed, signals.ErrDiverged, signals.ErrLost, signals.ErrEarlier, signals.ErrHeld, signals.ErrUnjudged:
 			again = true
 		case signals.ErrUnavailable, signals.ErrStore:
 			again = forEver
