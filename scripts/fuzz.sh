@@ -30,6 +30,6 @@ time_is_up() {
 export -f one time_is_up
 
 targets() {
-  grep -rHoE '^func Fuzz[A-Za-z]+' --include='*_test.go' --exclude-dir=node_modules . | sed -E "s|/[^/]+:func (Fuzz.*)| \\1 $time|"
+  grep -rHoE '^func Fuzz[A-Za-z_]+' --include='*_test.go' --exclude-dir=node_modules . | sed -E "s|/[^/]+:func (Fuzz.*)| \\1 $time|"
 }
 targets | xargs -P2 -L1 bash -c 'one "$@"' one

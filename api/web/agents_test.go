@@ -84,7 +84,7 @@ func payAgent(o payOptions) *agent.Definition {
 	pay := tool.Once("pay", func(context.Context, payment) (paid, error) { return paid{}, nil },
 		func(s *payState, _ payment, p paid) error { s.Paid = p.ID; return nil }).
 		Gate(tool.Gate[payState, payment]{
-			Policy: o.policy, Roles: o.roles, Reads: []string{"order_id", "amount", "card"}, Expires: 24 * time.Hour,
+			Policy: o.policy, Roles: o.roles, Edit: []string{agent.EveryArgument}, Reads: []string{"order_id", "amount", "card"}, Expires: 24 * time.Hour,
 			Quorum: o.quorum, Distinct: o.distinct, Escalate: o.escalate, TakeBack: o.takeBack,
 			Title: func(agent.Situation[payState], payment) string { return o.title },
 			Risk:  func(agent.Situation[payState], payment) string { return o.risk },
