@@ -82,7 +82,7 @@ func (c *checker) tool(where string, t *toolDef, result reflect.Type) {
 		c.gate(at, t.gate)
 	}
 	switch t.onCut {
-	case CutWait, CutUndo: // that an undo needs a compensation is checked once that is known
+	case CutWait, CutUndo:
 	case CutAbandon:
 		if t.effect != ReadOnly {
 			c.report(at, "is to be abandoned when its turn is cut short, but it has an effect, which may happen all the same: choose %s, or %s", CutWait, CutUndo)
@@ -201,9 +201,6 @@ func (c *checker) references() {
 	for _, name := range sortedKeys(c.def.tools) {
 		t := c.def.tools[name]
 		known("tool "+name, "Verifies", t.verifies)
-		if t.onCut == CutUndo && t.undo == "" {
-			c.report("tool "+name, "is to be undone when its turn is cut short, but names no compensation (Undo)")
-		}
 		if t.gate != nil {
 			known("tool "+name, "the gate's Reads", t.gate.reads)
 		}

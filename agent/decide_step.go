@@ -141,6 +141,8 @@ type commitment struct {
 	approval *Approval // the editor's, of the arguments as edited
 	// escalated: it has waited long enough at the gate of the step that it replaces.
 	escalated bool
+	// carried: people have approved it as the step that it replaces, and that holds still.
+	carried bool
 }
 
 // nextID is the id of the next step: <turn>.<n>.
@@ -180,7 +182,7 @@ func (m *Machine) commit(c commitment) {
 	d.Replaces, d.EditedBy = c.replaces, c.editedBy
 	policy, needed := m.needsGate(c.gate, c.args)
 	var g Gate
-	if needed {
+	if needed = needed && !c.carried; needed {
 		g = m.newGate(id, c, policy)
 		needed = !m.approvedByEditor(&g, c.approval)
 	}

@@ -321,7 +321,10 @@ type Step struct {
 	// or whose policy had changed when a person decided.
 	Replaces string `json:"replaces,omitempty"`
 	EditedBy string `json:"edited_by,omitempty"` // subject of who wrote its arguments
-	Cut      bool   `json:"cut,omitempty"`       // it was told to stop, and is undone if it has happened
+	// Stopping is why it was told to stop. Begun: it had begun when that was found out.
+	Stopping *Stopping `json:"stopping,omitempty"`
+	Begun    bool      `json:"begun,omitempty"`
+	Again    bool      `json:"again,omitempty"` // it was stopped before it began, and a step in its place is to be made
 	// Masks are the places in its arguments, result and reason that people are not shown.
 	Masks []Mask `json:"masks,omitempty"`
 }

@@ -50,8 +50,18 @@ func Restore(def *Definition, s Snapshot) (*Machine, error) {
 	return m, nil
 }
 
-// reopen sets the timers of gates anew, since none outlives its Temporal run.
+// reopen sets the timers of gates anew and schedules the steps that wait, since
+// nothing of that outlives its Temporal run.
 func (m *Machine) reopen() {
+	for i := range m.run.Steps {
+		switch s := &m.run.Steps[i]; {
+		case s.Status != StepRunning || s.Kind != KindTool:
+		case s.Stopping != nil:
+			m.command(StopStep{Task: m.task(s), Reason: s.Stopping.Reason, Undo: s.Stopping.Undo})
+		default:
+			m.command(RunStep{Task: m.task(s)})
+		}
+	}
 	for _, g := range m.run.Gates {
 		if g.Status == GateOpen && g.Pending != nil {
 			m.command(SetPending{Gate: g.ID, Until: g.Pending.Until})
@@ -79,6 +89,9 @@ func (r *Run) size() int {
 	}
 	for _, s := range r.Steps {
 		n += 400 + len(s.Args) + len(s.Result) + len(s.Reason)
+		if s.Stopping != nil {
+			n += 80 + len(s.Stopping.Reason)
+		}
 	}
 	for _, g := range r.Gates {
 		n += 600 + len(g.Args) + len(g.Title) + len(g.Policy) + len(g.Reason) + len(g.Risk) + len(g.Schema)

@@ -121,7 +121,7 @@ func (r *Run) runOut() {
 		switch {
 		case r.open != nil:
 			r.Propose(scripted.Say("Hm."))
-		case r.Step(r.held[0].task.Step).Cut:
+		case r.Step(r.held[0].task.Step).Stopping != nil:
 			r.Stops(r.held[0].task.Step)
 		default:
 			r.Done(r.held[0].task.Step, matrixText{"r"})

@@ -185,7 +185,7 @@ func TestMigrateAndVersion_OfWhatIsNotThere(t *testing.T) {
 	require.Equal(t, []int64{0, 9}, []int64{from, to})
 	from, to, err = Migrate(ctx, path)
 	require.NoError(t, err)
-	require.Equal(t, []int64{8, 8}, []int64{from, to})
+	require.Equal(t, []int64{9, 9}, []int64{from, to})
 	_, _, err = Version(ctx, filepath.Dir(path))
 	require.Equal(t, agent.CodeInvalid, agent.ErrorCode(err))
 }
