@@ -92,6 +92,7 @@ var alone = map[string]string{
 var agentMayImport = []string{
 	"bytes", "cmp", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "math", "math/big",
 	"reflect", "regexp", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf16", "unicode/utf8",
+	"golang.org/x/text/secure/precis",
 	"github.com/google/jsonschema-go/jsonschema",
 }
 

@@ -46,7 +46,7 @@ func (a *Activities) RunTool(ctx context.Context, in signals.ToolInput) (signals
 		err = a.undone(ctx, in.Task, ref(ctx, in.FirstRunID))
 	}
 	if err != nil {
-		if stop(); past.learn(err, began) {
+		if stop(); past.learn(err, in, began) {
 			activity.RecordHeartbeat(ctx, past.Past)
 		}
 		return signals.ToolOutput{}, err

@@ -33,7 +33,7 @@ func pastOf(ctx context.Context, in signals.ToolInput) *past {
 func (p past) nothing() bool { return !p.Held && p.Since.IsZero() }
 
 // learn takes the end of an attempt, and reports whether the next must know of it.
-func (p *past) learn(err error, began time.Time) bool {
+func (p *past) learn(err error, in signals.ToolInput, began time.Time) bool {
 	var app *temporal.ApplicationError
 	if !errors.As(err, &app) || app.NonRetryable() {
 		return false
@@ -43,10 +43,10 @@ func (p *past) learn(err error, began time.Time) bool {
 		p.Held = true
 		return true
 	case signals.ErrNotApplied, signals.ErrUnknown:
-		if p.Since.IsZero() {
+		if p.Since.IsZero() && in.Waited { // else the activity has an end of its own
 			p.Since = began
+			return true
 		}
-		return true
 	}
 	return false
 }

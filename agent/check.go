@@ -80,6 +80,7 @@ func (c *checker) tool(where string, t *toolDef, result reflect.Type) {
 	}
 	if t.gate != nil {
 		c.gate(at, t.gate)
+		c.edits(at, t)
 	}
 	switch t.onCut {
 	case CutWait, CutUndo:
@@ -125,6 +126,19 @@ func (c *checker) gate(where string, g *gateDef) {
 		c.report(where, "a verdict can be taken back for %s; from 0 to %s are allowed", g.takeBack, maxTakeBack)
 	}
 	c.escalate(where, g)
+}
+
+// edits checks that the arguments which may be edited are arguments.
+func (c *checker) edits(where string, t *toolDef) {
+	for _, name := range t.gate.edit {
+		if name == EveryArgument {
+			if len(t.gate.edit) > 1 {
+				c.report(where, "gate lets every argument be edited, and names others beside %q", EveryArgument)
+			}
+		} else if t.args != nil && t.args.properties[name] == nil {
+			c.report(where, "gate lets %q be edited, which is no argument", name)
+		}
+	}
 }
 
 // phases checks the graph: names, targets, reachability, a final phase.

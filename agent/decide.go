@@ -53,6 +53,8 @@ func (m *Machine) sent(what, id, body string, who Principal) (r Receipt, stop bo
 		return refused(CodeInvalid, "%v", err), true
 	}
 	switch {
+	case m.def.signed && steers(what) && who.Auth == "":
+		return refused(CodeDenied, "this agent takes a %s with a token only: nothing proves who sent this one", what), true
 	case strings.TrimSpace(id) == "" || len(id) > idLimit || !utf8.ValidString(id) || clean(id) != id:
 		return refused(CodeInvalid, "a %s needs an id of 1 to %d characters, chosen by its sender, so that a repeat is harmless", what, idLimit), true
 	}
@@ -68,6 +70,10 @@ func (m *Machine) sent(what, id, body string, who Principal) (r Receipt, stop bo
 	}
 	return Receipt{}, false
 }
+
+// steers reports inputs that decide what a run does, and so need a token where the
+// agent is signed. A verdict is recorded without one, and decides nothing.
+func steers(what string) bool { return what != "message" && what != "verdict" }
 
 func (m *Machine) message(in Message) Receipt {
 	content := []any{"message", clean(in.Text)}
@@ -133,20 +139,6 @@ func CheckText(text string, limit int) error {
 		return Errorf(CodeInvalid, "the message is not valid UTF-8")
 	case strings.ContainsRune(text, 0):
 		return Errorf(CodeInvalid, "the message holds the character U+0000")
-	}
-	return nil
-}
-
-// CheckPrincipal keeps what senders say of themselves short and storable: no run takes
-// an input of anybody else.
-func CheckPrincipal(p Principal) error {
-	for _, s := range append([]string{p.Subject, p.Tenant, p.Auth}, p.Roles...) {
-		if len(s) > idLimit || clean(s) != s {
-			return Errorf(CodeInvalid, "the principal has a name that is longer than %d bytes or not plain text", idLimit)
-		}
-	}
-	if len(p.Roles) > 50 {
-		return Errorf(CodeInvalid, "the principal has more than 50 roles")
 	}
 	return nil
 }

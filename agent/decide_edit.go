@@ -22,6 +22,9 @@ func (m *Machine) editedArgs(g Gate, text JSON) (JSON, error) {
 	if err != nil {
 		return nil, Errorf(CodeInvalid, "these are no arguments of %s: %w; the gate stays open", t.name, err)
 	}
+	if err := mayEdit(g, args); err != nil {
+		return nil, err
+	}
 	if args.Equal(g.Args) {
 		return nil, Errorf(CodeInvalid, "these are the arguments that gate %s shows: approve it instead", g.ID)
 	}
@@ -38,6 +41,19 @@ func (m *Machine) editedArgs(g Gate, text JSON) (JSON, error) {
 	return c.args, nil
 }
 
+// mayEdit says which arguments of a gate's call an edit changes that it may not.
+func mayEdit(g Gate, args JSON) error {
+	if len(g.Edit) == 0 {
+		return Errorf(CodeDenied, "nothing of a call of %s may be edited (its gate names no argument in Edit): return it with a note, or reject it", g.Tool)
+	}
+	for _, name := range changedFields(object(g.Args), object(args)) {
+		if !g.MayEdit(name) {
+			return Errorf(CodeDenied, "/%s of a call of %s may not be edited, only %s: return it with a note, or reject it", clip(name, idLimit), g.Tool, joinOr(g.Edit))
+		}
+	}
+	return nil
+}
+
 // edit puts the edited call into the place of the one that a gate shows: a
 // proposal of the reviewer, who has approved it as far as the policy allows.
 func (m *Machine) edit(v Verdict, g Gate, closed GateClosedData) (told string) {
@@ -48,7 +64,7 @@ func (m *Machine) edit(v Verdict, g Gate, closed GateClosedData) (told string) {
 	c.args, c.replaces, c.editedBy = v.Args, s.ID, v.Principal.Subject
 	c.undoes, c.undone = nil, ""
 	c, _ = m.known(c) // it was known when the edit was checked
-	c.escalated = g.escalated()
+	c.escalated, c.from = g.escalated(), &g
 	c.approval = &Approval{By: v.Principal, Verified: v.Verified, Reason: v.Reason, At: v.At}
 	id := m.run.nextID()
 	m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepEdited, Reason: m.editedTo(v, id, changes(g.Args, v.Args))})

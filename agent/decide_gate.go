@@ -7,7 +7,7 @@ import (
 
 // approvedBy reports whether a person's approval counts already.
 func (g Gate) approvedBy(subject string) bool {
-	return slices.ContainsFunc(g.Approvals, func(a Approval) bool { return a.By.Subject == subject })
+	return slices.ContainsFunc(g.Approvals, func(a Approval) bool { return SamePerson(a.By.Subject, subject) })
 }
 
 // needsGate evaluates a policy. It fails closed: code that panics opens the gate.
@@ -36,7 +36,7 @@ func (g *gateDef) says(otherwise string) string {
 
 func (m *Machine) newGate(id string, c commitment, policy string) Gate {
 	g := Gate{ID: id, Kind: c.kind, Tool: c.tool, Args: c.args, Policy: policy, Roles: c.gate.roles, Reads: c.gate.reads,
-		OpenedAt: m.at, Status: GateOpen, Distinct: c.gate.distinct, Replaces: c.replaces}
+		OpenedAt: m.at, Status: GateOpen, Distinct: c.gate.distinct, Edit: c.gate.edit, Replaces: c.replaces}
 	if g.Title = m.worded(c.gate.title, c.args, 300); g.Title == "" {
 		g.Title = c.tool // the arguments stand beside it; here they could leak a sensitive value to the model
 	}
@@ -45,7 +45,7 @@ func (m *Machine) newGate(id string, c commitment, policy string) Gate {
 	if c.gate.quorum > 1 {
 		g.Quorum = c.gate.quorum
 	}
-	g.Askers = m.askers(c)
+	g.Askers = m.askers(c, g.Reads)
 	if c.gate.expires > 0 {
 		at := m.at.Add(c.gate.expires)
 		g.ExpiresAt = &at
@@ -76,15 +76,24 @@ func (m *Machine) worded(f func(situation, JSON) string, args JSON, limit int) (
 	return clip(f(m.situation(), args), limit)
 }
 
-// askers are those who asked for a call, whoever edited it first.
-func (m *Machine) askers(c commitment) (out []string) {
+// askers are those who asked for a call, whoever edited it last first.
+func (m *Machine) askers(c commitment, reads []string) (out []string) {
 	first := c.editedBy
 	if c.undoes != nil {
 		if u := m.run.undoOf(c.undoes.ID); u != nil {
 			first = u.By
 		}
 	}
-	for _, s := range []string{first, m.run.User, m.run.Principal.Subject} {
+	all := []string{first, m.run.User, m.run.Principal.Subject}
+	for _, f := range reads {
+		if p := m.run.Provenance[f]; p.Source == SourceAmend {
+			all = append(all, p.By)
+		}
+	}
+	if c.from != nil {
+		all = append(all, c.from.Askers...)
+	}
+	for _, s := range all {
 		if s != "" && !slices.Contains(out, s) {
 			out = append(out, s)
 		}
@@ -101,7 +110,7 @@ func gateDigest(g Gate) string {
 		parts = append(parts, "quorum", g.Quorum)
 	}
 	if g.Distinct {
-		parts = append(parts, "distinct", g.Askers)
+		parts = append(parts, "distinct", slices.Sorted(slices.Values(g.Askers)))
 	}
 	if g.Escalation != nil {
 		parts = append(parts, "escalation", g.Escalation.Roles)
@@ -142,6 +151,7 @@ func (m *Machine) changedPolicy(g Gate) (commitment, bool) {
 	if !ok {
 		return c, false // what takes the verdict says so
 	}
+	c.from = &g
 	policy, needed := m.needsGate(c.gate, c.args)
 	return c, needed && m.newGate(g.ID, c, policy).Digest != g.Digest
 }

@@ -12,7 +12,7 @@ func (m *Machine) amend(in AmendRun) Receipt {
 	if r, stop := m.steer("amend", in.ID, body, in.Principal, in.Reason); stop {
 		return r
 	}
-	state, names, err := m.amended(in.Fields)
+	state, names, err := m.amended(in.Fields, in.Principal)
 	if err != nil {
 		return refused(ErrorCode(err), "%v", err)
 	}
@@ -22,7 +22,7 @@ func (m *Machine) amend(in AmendRun) Receipt {
 }
 
 // amended is the state after an amend, and the fields that it names.
-func (m *Machine) amended(fields JSON) (state JSON, names []string, err error) {
+func (m *Machine) amended(fields JSON, who Principal) (state JSON, names []string, err error) {
 	if err := CheckAmend(fields); err != nil {
 		return nil, nil, err
 	}
@@ -32,6 +32,8 @@ func (m *Machine) amended(fields JSON) (state JSON, names []string, err error) {
 		switch {
 		case !ok:
 			return nil, nil, Errorf(CodeInvalid, "there is no field %s; an amend may set: %s", clip(name, idLimit), orNone(m.amendable()))
+		case amendable(f) && !m.mayAmend(f, who):
+			return nil, nil, Errorf(CodeDenied, "%s is a reviewer's to set: amending it needs a role of one of this agent's gates (%s)", name, joinOr(m.def.deciders()))
 		case !amendable(f):
 			return nil, nil, Errorf(CodeDenied, "%s is set by %s only; an amend may set: %s", name, joinOr(f.Set), orNone(m.amendable()))
 		}
@@ -54,6 +56,33 @@ func (m *Machine) amended(fields JSON) (state JSON, names []string, err error) {
 // amendable: a tool's result and the start input cannot be written by hand.
 func amendable(f Field) bool {
 	return slices.ContainsFunc([]string{"user", "system", "model", "reviewer"}, f.Settable)
+}
+
+// mayAmend reports whether somebody may set a field that only reviewers set.
+func (m *Machine) mayAmend(f Field, who Principal) bool {
+	if !f.Settable("reviewer") || slices.ContainsFunc([]string{"user", "system", "model"}, f.Settable) {
+		return true
+	}
+	return slices.ContainsFunc(m.def.deciders(), func(r string) bool { return slices.Contains(who.Roles, r) })
+}
+
+// deciders are the roles that decide at any of the agent's gates.
+func (d *Definition) deciders() (out []string) {
+	add := func(g *gateDef) {
+		if g != nil {
+			out = append(append(out, g.roles...), g.escalate.Roles...)
+		}
+	}
+	for _, name := range sortedKeys(d.tools) {
+		add(d.tools[name].gate)
+	}
+	for _, p := range d.phases {
+		for _, mv := range p.moves {
+			add(mv.gate)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 func (m *Machine) amendable() []string {

@@ -139,6 +139,9 @@ type commitment struct {
 	replaces string
 	editedBy string    // subject
 	approval *Approval // the editor's, of the arguments as edited
+	// from is the gate of the step in whose place it stands, where people had been
+	// asked: they are asked at least as much again, and who asked for that asks for this.
+	from *Gate
 	// escalated: it has waited long enough at the gate of the step that it replaces.
 	escalated bool
 	// carried: people have approved it as the step that it replaces, and that holds still.
@@ -181,6 +184,9 @@ func (m *Machine) commit(c commitment) {
 	}
 	d.Replaces, d.EditedBy = c.replaces, c.editedBy
 	policy, needed := m.needsGate(c.gate, c.args)
+	if !needed && c.editedBy != "" && c.from != nil {
+		policy, needed = c.from.Policy, true
+	}
 	var g Gate
 	if needed = needed && !c.carried; needed {
 		g = m.newGate(id, c, policy)

@@ -188,7 +188,7 @@ func (m *Machine) mayNot(g Gate, p Principal) string {
 		return ""
 	case !slices.ContainsFunc(g.Roles, func(r string) bool { return slices.Contains(p.Roles, r) }):
 		return "deciding needs the role " + joinOr(g.Roles)
-	case g.Distinct && slices.Contains(g.Askers, p.Subject):
+	case g.Distinct && amongPersons(g.Askers, p.Subject):
 		return p.Subject + " is among those who asked for it, and another person must decide"
 	}
 	return ""

@@ -12,6 +12,7 @@ type gateDef struct {
 	expires      time.Duration
 	quorum       int
 	distinct     bool
+	edit         []string
 	escalate     Escalate
 	takeBack     time.Duration
 	when         func(situation, JSON) bool
@@ -19,7 +20,7 @@ type gateDef struct {
 }
 
 func eraseGate[S any](g *GateSpec[S]) *gateDef {
-	d := &gateDef{policy: g.Policy, roles: g.Roles, reads: g.Reads, expires: g.Expires, quorum: g.Quorum, distinct: g.Distinct, escalate: g.Escalate, takeBack: g.TakeBack}
+	d := &gateDef{policy: g.Policy, roles: g.Roles, reads: g.Reads, expires: g.Expires, quorum: g.Quorum, distinct: g.Distinct, edit: g.Edit, escalate: g.Escalate, takeBack: g.TakeBack}
 	if g.When != nil {
 		d.when = func(u situation, args JSON) bool { return g.When(typed[S](u), args) }
 	}

@@ -97,7 +97,7 @@ func TestDefine_AllMistakes(t *testing.T) {
 		tool.Keyed("hasty", keyed[noArgs, sent], func(*S, noArgs, sent) error { return nil }).Quick(),
 		tool.ReadOnly("vague", none[noArgs, any], func(*S, noArgs, any) error { return nil }).Verifies("price", "prise"),
 		reader[S, noArgs]("gated").Gate(tool.Gate[S, noArgs]{Reads: []string{"fine", "amont"}, Expires: -time.Hour}),
-		reader[S, noArgs]("roles").Gate(tool.Gate[S, noArgs]{Roles: []string{"Boss"}}),
+		reader[S, noArgs]("roles").Gate(tool.Gate[S, noArgs]{Roles: []string{"Boss"}, Edit: []string{"sum", agent.EveryArgument}}),
 	}
 	d := agent.Define(agent.Spec[string, S]{
 		Name: "Refund-Agent", Version: 0, Instructions: " \n",
@@ -161,6 +161,8 @@ func TestDefine_AllMistakes(t *testing.T) {
 		`tool gated: gate expires -1h0m0s after it opens`,
 		`tool gated: the gate's Reads names "amont", which is no field of the state`,
 		`tool roles: gate role "Boss" is not [a-z][a-z0-9_]*`,
+		`tool roles: gate lets "sum" be edited, which is no argument`,
+		`tool roles: gate lets every argument be edited, and names others beside "*"`,
 		`tool nowhere_used: is in no phase: no phase lists it and none has an Enter that could call it`,
 		`phase first: moves to "nowhere", which is no phase`,
 		`phase first: has two moves to twice`,

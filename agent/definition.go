@@ -131,6 +131,7 @@ func (d *Definition) print() string {
 		// fingerprint.
 		Quorum   int           `json:",omitempty"`
 		Distinct bool          `json:",omitempty"`
+		Edit     []string      `json:",omitempty"`
 		Escalate *Escalate     `json:",omitempty"`
 		TakeBack time.Duration `json:",omitempty"`
 	}
@@ -138,7 +139,7 @@ func (d *Definition) print() string {
 		if g == nil {
 			return nil
 		}
-		out := &gate{Roles: g.roles, Reads: g.reads, Expires: g.expires, Quorum: g.quorum, Distinct: g.distinct, TakeBack: g.takeBack}
+		out := &gate{Roles: g.roles, Reads: g.reads, Expires: g.expires, Quorum: g.quorum, Distinct: g.distinct, Edit: g.edit, TakeBack: g.takeBack}
 		if g.escalate.After > 0 {
 			out.Escalate = &g.escalate
 		}

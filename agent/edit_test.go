@@ -43,10 +43,12 @@ func TestEdit_Policy(t *testing.T) {
 		runs   bool
 		asks   []string // who may not approve then, and who may
 	}{
-		"below what needs a person":    {bankPolicy{roles: []string{"teller"}, quorum: 2, when: over(450)}, true, nil},
-		"one of two":                   {bankPolicy{roles: []string{"teller"}, quorum: 2}, false, []string{"ann", "bob"}},
-		"the editor has become asker":  {bankPolicy{roles: []string{"teller"}, distinct: true}, false, []string{"ann", "bob"}},
-		"asker, and two others needed": {bankPolicy{roles: []string{"teller"}, distinct: true, quorum: 2}, false, []string{"ann", "bob", "cyd"}},
+		"below what needs a person, by who may decide alone": {bankPolicy{roles: []string{"teller"}, when: over(450)}, true, nil},
+		"below what needs two persons":                       {bankPolicy{roles: []string{"teller"}, quorum: 2, when: over(450)}, false, []string{"ann", "bob"}},
+		"below what needs another person":                    {bankPolicy{roles: []string{"teller"}, distinct: true, when: over(450)}, false, []string{"ann", "bob"}},
+		"one of two":                                         {bankPolicy{roles: []string{"teller"}, quorum: 2}, false, []string{"ann", "bob"}},
+		"the editor has become asker":                        {bankPolicy{roles: []string{"teller"}, distinct: true}, false, []string{"ann", "bob"}},
+		"asker, and two others needed":                       {bankPolicy{roles: []string{"teller"}, distinct: true, quorum: 2}, false, []string{"ann", "bob", "cyd"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := bank(t, c.policy)
@@ -129,7 +131,11 @@ func TestEdit_OfAnEdit(t *testing.T) {
 	// Back to what the model had proposed, by a third: it is a call like others.
 	tr.by(teller("cyd"), "1.4", edit(payArgs(500), "no fee"))
 	require.Equal(t, tr.stepOf("1.1").Key, tr.stepOf("1.5").Key, "the same effect")
-	tr.by(teller("ann"), "1.5", approve())
+	for _, editor := range []string{"ann", "bob", "cyd"} { // what any of them wrote may still stand in it
+		tr.by(teller(editor), "1.5", approve())
+		require.Equal(t, agent.CodeDenied, tr.receipt.Code, editor)
+	}
+	tr.by(teller("dan"), "1.5", approve())
 	require.Equal(t, []string{"1.5"}, tr.started())
 	tr.done("1.5", `{"id":"p-1"}`)
 	require.Equal(t, "edited", tr.answer("c1_2").Status)
@@ -177,7 +183,7 @@ func TestEdit_Kept(t *testing.T) {
 // An edited call of an Enter stands in its place: what it replaces did not fail.
 func TestEdit_EnterCall(t *testing.T) {
 	risky := tool.Keyed("risky", keyed[mail, refund], func(s *state, _ mail, r refund) error { s.RefundID = r.ID; return nil }).
-		Gate(tool.Gate[state, mail]{Roles: []string{"teller"}})
+		Gate(tool.Gate[state, mail]{Roles: []string{"teller"}, Edit: []string{agent.EveryArgument}})
 	tr := begin(t, agent.Define(agent.Spec[start, state]{Name: "enter", Version: 1, Instructions: "x",
 		Init: func(in start) (state, error) { return state{CustomerID: in.CustomerID}, nil },
 		Phases: []agent.Phase[state]{{Name: "end", Final: true, Say: func(agent.Situation[state]) string { return "Bye." },
@@ -200,4 +206,48 @@ func TestEdit_WithALongReason(t *testing.T) {
 	require.LessOrEqual(t, len(why), 1000)
 	require.Contains(t, why, "ann edited it: because because")
 	require.Contains(t, why, `Step 1.3 takes its place, with amount {"currency":"EUR","minor":400} instead of {"currency":"EUR","minor":500}`)
+}
+
+// A reviewer edits the arguments that the gate declares, and no others.
+func TestEdit_OnlyWhatIsDeclared(t *testing.T) {
+	other := `{"amount":{"currency":"EUR","minor":500},"order_id":"8"}`
+	for name, c := range map[string]struct {
+		edit   []string
+		denies string
+	}{
+		"nothing": {[]string{}, "nothing of a call of pay may be edited"},
+		"amount":  {[]string{"amount"}, "/order_id of a call of pay may not be edited, only amount"},
+		"order":   {[]string{"order_id"}, ""},
+		"all":     {[]string{agent.EveryArgument}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := bank(t, bankPolicy{roles: []string{"teller"}, edit: c.edit})
+			require.Equal(t, len(c.edit), len(tr.gate("1.1").Edit))
+			tr.by(teller("ann"), "1.1", edit(other, "typo"))
+			if c.denies == "" {
+				require.Equal(t, []string{"1.3"}, tr.started())
+				return
+			}
+			require.Equal(t, agent.Refused, tr.receipt.Status)
+			require.Equal(t, agent.CodeDenied, tr.receipt.Code)
+			require.Contains(t, tr.receipt.Reason, c.denies)
+			require.Equal(t, agent.GateOpen, tr.gate("1.1").Status)
+		})
+	}
+}
+
+// Under separation of duties whoever amended what a gate reads has asked for it too.
+func TestDistinct_WhoAmended(t *testing.T) {
+	tr := begin(t, bankAgent(bankPolicy{roles: []string{"teller"}, distinct: true}), `{"customer_id":"c"}`)
+	tr.step(agent.AmendRun{ID: "a-1", Principal: teller("ann"), Fields: agent.JSON(`{"order_id":"7"}`), Reason: "as it should be"})
+	tr.message("pay 7")
+	tr.model(`pay ` + payArgs(500))
+	g := tr.gate("1.1")
+	require.Contains(t, g.Askers, "ann")
+	tr.by(teller("ann"), g.ID, approve())
+	require.Equal(t, agent.CodeDenied, tr.receipt.Code)
+	require.Empty(t, tr.started())
+	tr.by(teller("bob"), g.ID, approve())
+	require.Equal(t, []string{g.StepID()}, tr.started())
+	tr.reduces()
 }

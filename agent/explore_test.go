@@ -20,7 +20,7 @@ func vaultAgent() *agent.Definition {
 	type undoOf = tool.Done[mail, sent]
 	find := findTool().Verifies("amount").OnCut(agent.CutWait)
 	charge := tool.Keyed("charge", keyed[refundArgs, refund], func(s *state, _ refundArgs, r refund) error { s.RefundID = r.ID; return nil }).
-		Gate(tool.Gate[state, refundArgs]{Roles: []string{"refunds"}, Reads: []string{"note"}, TakeBack: 5 * time.Minute, Expires: 30 * time.Hour,
+		Gate(tool.Gate[state, refundArgs]{Roles: []string{"refunds"}, Edit: []string{agent.EveryArgument}, Reads: []string{"note"}, TakeBack: 5 * time.Minute, Expires: 30 * time.Hour,
 			When: func(s agent.Situation[state], a refundArgs) bool { return a.OrderID == "78" || s.State.Note != "" }}).
 		Undo(tool.Keyed("void", keyed[tool.Done[refundArgs, refund], sent], func(s *state, _ tool.Done[refundArgs, refund], _ sent) error {
 			s.RefundID = ""
@@ -32,11 +32,11 @@ func vaultAgent() *agent.Definition {
 	ping := tool.Keyed("ping", keyed[mail, sent], func(s *state, _ mail, m sent) error { s.ReceiptID = m.ID; return nil }).Repeatable().
 		Undo(tool.Once("unping", none[undoOf, sent], func(*state, undoOf, sent) error { return errors.New("nothing to take in") }))
 	shot := tool.Once("shot", none[mail, sent], func(s *state, _ mail, m sent) error { s.ReceiptID = m.ID; return nil }).
-		Gate(tool.Gate[state, mail]{Roles: []string{"boss"}, When: func(_ agent.Situation[state], a mail) bool { return a.RefundID == "b" }}).
+		Gate(tool.Gate[state, mail]{Roles: []string{"boss"}, Edit: []string{agent.EveryArgument}, When: func(_ agent.Situation[state], a mail) bool { return a.RefundID == "b" }}).
 		Undo(tool.Once("unshoot", none[undoOf, sent], func(s *state, _ undoOf, _ sent) error { s.ReceiptID = ""; return nil }).
 			Gate(tool.Gate[state, undoOf]{Roles: []string{"boss"}, Distinct: true, TakeBack: time.Minute})).OnCut(agent.CutUndo)
 	wire := tool.Keyed("wire", keyed[mail, sent], func(s *state, _ mail, m sent) error { s.ReceiptID = m.ID; return nil }).
-		Gate(tool.Gate[state, mail]{Roles: []string{"boss"}, Reads: []string{"note", "amount"}, Quorum: 2, Distinct: true, TakeBack: time.Minute,
+		Gate(tool.Gate[state, mail]{Roles: []string{"boss"}, Edit: []string{agent.EveryArgument}, Reads: []string{"note", "amount"}, Quorum: 2, Distinct: true, TakeBack: time.Minute,
 			Escalate: agent.Escalate{After: time.Hour, Roles: []string{"refunds"}}})
 	lately := func(s agent.Situation[state]) error { return s.VerifiedWithin("amount", 2*time.Hour) }
 	return agent.Define(agent.Spec[start, state]{

@@ -1,6 +1,9 @@
 package agent
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // GateStatus is where a gate stands. Persisted; never rename.
 type GateStatus string
@@ -30,12 +33,14 @@ type Gate struct {
 	Policy string   `json:"policy,omitempty"` // why a person is asked
 	Risk   string   `json:"risk,omitempty"`   // what is at stake, as the policy puts it
 	Roles  []string `json:"roles,omitempty"`  // none: the run's user
-	// Askers are the subjects who asked for it: whoever edited the arguments or asked
-	// for the undo, the user whom the run serves, and who started it.
+	// Askers are the subjects who asked for it: whoever edited the call or asked for
+	// the undo, the user whom the run serves, who started it, and whoever amended a
+	// field that it reads.
 	Askers     []string        `json:"askers,omitempty"`
 	Quorum     int             `json:"quorum,omitempty"`    // how many different persons must approve; 0: one
 	Distinct   bool            `json:"distinct,omitempty"`  // no asker may decide
 	Approvals  []Approval      `json:"approvals,omitempty"` // so far, where one is not enough
+	Edit       []string        `json:"edit,omitempty"`      // the arguments that may be edited; [EveryArgument]: all; none: none
 	Escalation *Escalation     `json:"escalation,omitempty"`
 	TakeBack   time.Duration   `json:"take_back,omitempty"` // how long a verdict waits, and can be taken back; 0: it takes effect at once
 	Pending    *PendingVerdict `json:"pending,omitempty"`   // the verdict that waits
@@ -61,6 +66,11 @@ func (g Gate) StepID() string {
 		return g.Step
 	}
 	return g.ID
+}
+
+// MayEdit reports whether a reviewer may edit an argument of the call.
+func (g Gate) MayEdit(argument string) bool {
+	return slices.Contains(g.Edit, EveryArgument) || slices.Contains(g.Edit, argument)
 }
 
 // needs is how many persons must approve.

@@ -51,6 +51,7 @@ type bankPolicy struct {
 	escalate agent.Escalate
 	expires  time.Duration
 	takeBack time.Duration
+	edit     []string // nil: all
 }
 
 type bankState struct {
@@ -75,13 +76,16 @@ type inner struct {
 
 func bankAgent(p bankPolicy) *agent.Definition {
 	gate := tool.Gate[bankState, refundArgs]{Roles: p.roles, Quorum: p.quorum, Distinct: p.distinct, Policy: p.policy, Reads: []string{"order_id"},
-		Escalate: p.escalate, Expires: p.expires, TakeBack: p.takeBack,
+		Escalate: p.escalate, Expires: p.expires, TakeBack: p.takeBack, Edit: []string{agent.EveryArgument},
 		Risk: func(_ agent.Situation[bankState], a refundArgs) string {
 			if a.Amount.Minor > 1000 {
 				return "high"
 			}
 			return ""
 		}}
+	if p.edit != nil {
+		gate.Edit = p.edit
+	}
 	if p.when != nil {
 		gate.When = func(_ agent.Situation[bankState], a refundArgs) bool { return p.when(a) }
 	}
@@ -89,7 +93,7 @@ func bankAgent(p bankPolicy) *agent.Definition {
 	pay.Undo(tool.Keyed("unpay", keyed[tool.Done[refundArgs, refund], sent], func(s *bankState, _ tool.Done[refundArgs, refund], _ sent) error { s.Paid = ""; return nil }).
 		Gate(tool.Gate[bankState, tool.Done[refundArgs, refund]]{Roles: p.roles}))
 	deep := tool.Keyed("deep", keyed[nested, sent], func(s *bankState, _ nested, m sent) error { s.Paid = m.ID; return nil }).
-		Gate(tool.Gate[bankState, nested]{Roles: p.roles})
+		Gate(tool.Gate[bankState, nested]{Roles: p.roles, Edit: []string{agent.EveryArgument}})
 	look := tool.ReadOnly("look", none[mail, sent], func(*bankState, mail, sent) error { return nil })
 	return agent.Define(agent.Spec[start, bankState]{Name: "bank", Version: 1, Instructions: "x",
 		Init: func(start) (bankState, error) { return bankState{}, nil },

@@ -56,7 +56,7 @@ func cardAgent() *agent.Definition {
 		return nil
 	})
 	pay := tool.Keyed("pay", keyed[payBy, sent], func(*cardState, payBy, sent) error { return nil }).
-		Gate(tool.Gate[cardState, payBy]{Roles: []string{"boss"}, Reads: []string{"card", "customer"}})
+		Gate(tool.Gate[cardState, payBy]{Roles: []string{"boss"}, Edit: []string{agent.EveryArgument}, Reads: []string{"card", "customer"}})
 	return agent.Define(agent.Spec[start, cardState]{Name: "card", Version: 1, Instructions: "Pay.",
 		Init:   func(in start) (cardState, error) { return cardState{Customer: in.CustomerID}, nil },
 		Phases: []agent.Phase[cardState]{{Name: "work", Tools: []agent.Tool[cardState]{find, pay}, Moves: []agent.Move[cardState]{{To: "end"}}}, {Name: "end", Final: true}}})

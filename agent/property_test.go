@@ -67,6 +67,9 @@ func (w *watcher) step(in agent.Input) agent.Receipt {
 		_, resumed := in.(agent.ResumeRun)
 		cancel, _ := in.(agent.CancelRun) // which ends a pause: what it undoes is begun
 		_, begun := in.(agent.StepBegun)
+		if judged, ok := in.(agent.JudgeAgain); ok { // it had begun before the pause
+			begun = slices.ContainsFunc(w.m.Run().Steps, func(s agent.Step) bool { return s.ID == judged.Step && s.Begun })
+		}
 		if status == agent.RunPaused && !begun && !resumed && cancel.ID == "" && (runs || calls) {
 			w.t.Fatalf("a paused run gave %T for %T", c, in)
 		}
@@ -138,7 +141,9 @@ func (w *watcher) run(t agent.Task) {
 	}
 	w.effect(t)
 	w.running[t.Step] = t
-	w.approved(t)
+	if !slices.ContainsFunc(steps, func(s agent.Step) bool { return s.ID == t.Step && s.Begun }) { // else it was when it began
+		w.approved(t)
+	}
 }
 
 // view: every call of every shown proposal has exactly one answer, ids are

@@ -136,6 +136,7 @@ func (m *Machine) lapsed(s *Step) string {
 	if !needed {
 		return ""
 	}
+	c.from = g
 	now := m.newGate(g.ID, c, policy)
 	if g.Status == GateEdited { // the editor's word was enough, of other arguments than the gate shows
 		if g.By == nil || !m.approvedByEditor(&now, &Approval{By: *g.By}) {
@@ -225,7 +226,7 @@ func (m *Machine) inPlaceOf(c commitment, s *Step) commitment {
 	g := m.run.approval(s)
 	c.call, c.replaces = "", s.ID
 	c.carried = s.Status == StepCancelled && m.lapsed(s) == ""
-	c.escalated = g != nil && g.escalated()
+	c.escalated, c.from = g != nil && g.escalated(), g
 	return c
 }
 

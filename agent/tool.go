@@ -73,8 +73,14 @@ type GateSpec[S any] struct {
 	// the gate all the same.
 	Quorum int
 	// Distinct is separation of duties: who asked may not decide. Those are the user
-	// whom the run serves, who started it, and whoever edited the arguments.
+	// whom the run serves, who started it, whoever edited the call, and whoever
+	// amended a field that the gate reads.
 	Distinct bool
+	// Edit names the arguments that a reviewer may edit; [EveryArgument] is all of
+	// them. None: an edit is refused. An edited call needs at least the approvals of
+	// the gate that it came from, whatever When says of it. Commit must then take what
+	// it writes from the arguments and the result, not from what the state had asked for.
+	Edit     []string
 	Escalate Escalate
 	// TakeBack is how long a verdict waits before it takes effect: until then its
 	// person may take it back. 0: it takes effect at once. At most 15 minutes.
@@ -87,6 +93,9 @@ type GateSpec[S any] struct {
 	// Risk says what is at stake, for the reviewer: a level or a few words.
 	Risk func(s Situation[S], args JSON) string
 }
+
+// EveryArgument in Edit lets a reviewer edit whatever a call was made with.
+const EveryArgument = "*"
 
 // Escalate lets more roles decide a gate that is still open After it opened. It
 // never decides by itself.

@@ -30,7 +30,7 @@ type wire struct {
 func wireAgent() *agent.Definition {
 	send := tool.Keyed("send", func(context.Context, tool.Key, wire) (wire, error) { return wire{}, errors.New("not here") },
 		func(s *wireState, _ wire, r wire) error { s.Sent = r.To; return nil }).
-		Gate(tool.Gate[wireState, wire]{Roles: []string{"clerk"}, Quorum: 2, Distinct: true, Expires: 8 * time.Hour,
+		Gate(tool.Gate[wireState, wire]{Roles: []string{"clerk"}, Edit: []string{agent.EveryArgument}, Quorum: 2, Distinct: true, Expires: 8 * time.Hour,
 			Escalate: agent.Escalate{After: time.Hour, Roles: []string{"chief"}}})
 	return agent.Define(agent.Spec[wireStart, wireState]{Name: "wires", Version: 1, Instructions: "Send.",
 		Init: func(wireStart) (wireState, error) { return wireState{}, nil },

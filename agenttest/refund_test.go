@@ -48,7 +48,7 @@ func TestRefund(t *testing.T) {
 
 	var s refund.State
 	run.State(&s)
-	require.Equal(t, refund.State{CustomerID: "c-017", OrderID: "1042", Amount: eur(89_90), RefundID: "r-1042", ReceiptID: "m-1"}, s)
+	require.Equal(t, refund.State{CustomerID: "c-017", OrderID: "1042", Amount: eur(89_90), RefundID: "r-1042", Refunded: eur(89_90), ReceiptID: "m-1"}, s)
 	require.Equal(t, agent.RunCompleted, run.Status())
 	require.Equal(t, []string{"It is on its way."}, run.Replies())
 	require.Equal(t, "finish", run.Request().Only)

@@ -197,7 +197,7 @@ type paid struct {
 func desk() *agent.Definition {
 	pay := tool.Keyed("pay", func(context.Context, tool.Key, payArgs) (paid, error) { return paid{"p-1"}, nil },
 		func(s *deskState, _ payArgs, r paid) error { s.Paid = r.ID; return nil }).
-		Gate(tool.Gate[deskState, payArgs]{Roles: []string{"refunds"}, Reads: []string{"customer_id"}, Policy: "every payment"})
+		Gate(tool.Gate[deskState, payArgs]{Roles: []string{"refunds"}, Edit: []string{agent.EveryArgument}, Reads: []string{"customer_id"}, Policy: "every payment"})
 	return agent.Define(agent.Spec[deskStart, deskState]{Name: "desk", Version: 1, Instructions: "x",
 		Init: func(in deskStart) (deskState, error) {
 			return deskState{CustomerID: in.CustomerID, Pin: "S3CRET", Hidden: "H1DDEN"}, nil

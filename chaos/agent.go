@@ -78,7 +78,7 @@ func definition(url string, db *sql.DB, how breakage) *agent.Definition {
 		sets[thing](func(s *state) *string { return &s.Booked }))
 	fires := tool.Once(fire, keyless(effect(tool.Send[thing, receipt](at("/fire/{id}")))), sets[thing](func(s *state) *string { return &s.Fired }))
 	ships := tool.Keyed(ship, effect(tool.Send[load, receipt](at("/ship/{id}"))), sets[load](func(s *state) *string { return &s.Shipped })).
-		Gate(tool.Gate[state, load]{Roles: []string{reviewers}, Reads: []string{"news"}, TakeBack: secondLook})
+		Gate(tool.Gate[state, load]{Roles: []string{reviewers}, Edit: []string{agent.EveryArgument}, Reads: []string{"news"}, TakeBack: secondLook})
 
 	unsends := tool.Keyed(unsend, effect(undoing[thing](at("/"+unsend+"/{id}"))), clears[thing](func(s *state) *string { return &s.Sent }))
 	unpays := tool.Transactional(unpay, db, repayment, clears[thing](func(s *state) *string { return &s.Paid }))

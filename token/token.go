@@ -127,11 +127,17 @@ func (t Trust) Check(ctx context.Context, text string, want Expected) (agent.Pri
 		return none, errors.New("this worker has no keys to check tokens with")
 	}
 	var c wire
-	_, err := jwt.ParseWithClaims(text, &c, t.keyOf,
+	parsed, err := jwt.ParseWithClaims(text, &c, t.keyOf,
 		jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithIssuer(t.Issuer), jwt.WithAudience(t.Audience),
 		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(skew), jwt.WithTimeFunc(func() time.Time { return want.At }), jwt.WithStrictDecoding())
 	if err != nil {
 		return none, fmt.Errorf("the token is not believed: %w", err)
+	}
+	if _, critical := parsed.Header["crit"]; critical {
+		return none, errors.New("the token demands what is not understood here (crit), and is not believed")
+	}
+	if c.IssuedAt != nil && c.ExpiresAt.Before(c.IssuedAt.Time) {
+		return none, errors.New("the token ends before it was issued")
 	}
 	if c.IssuedAt == nil || c.ExpiresAt.Sub(c.IssuedAt.Time) > MaxAge {
 		return none, fmt.Errorf("the token is good for longer than %s, which no token may be", MaxAge)
@@ -147,7 +153,11 @@ func (t Trust) Check(ctx context.Context, text string, want Expected) (agent.Pri
 	if c.Subject == "" {
 		return none, errors.New("the token names nobody")
 	}
-	return t.standing(ctx, agent.Principal{Subject: c.Subject, Roles: c.Roles, Tenant: c.Tenant, Auth: c.Issuer})
+	who := agent.Principal{Subject: c.Subject, Roles: c.Roles, Tenant: c.Tenant, Auth: c.Issuer}
+	if err := agent.CheckPrincipal(who); err != nil {
+		return none, err
+	}
+	return t.standing(ctx, who)
 }
 
 func (t Trust) keyOf(parsed *jwt.Token) (any, error) {

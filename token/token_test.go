@@ -192,3 +192,46 @@ func TestKeyFiles(t *testing.T) {
 	_, err = token.OpenFiles(public)
 	require.ErrorContains(t, err, "is not one PEM block")
 }
+
+// A token whose terms are not understood, or make no sense, proves nothing; nor does one
+// for a name that two people could read in two ways.
+func TestCheck_NotUnderstood(t *testing.T) {
+	folder, signer, trust := keys(t)
+	pemText, err := os.ReadFile(filepath.Join(folder, "k1.key.pem"))
+	require.NoError(t, err)
+	block, _ := pem.Decode(pemText)
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	require.NoError(t, err)
+	text, err := signer.Sign(claims())
+	require.NoError(t, err)
+	good, _, err := jwt.NewParser().ParseUnverified(text, jwt.MapClaims{})
+	require.NoError(t, err)
+	for name, change := range map[string]func(*jwt.Token, jwt.MapClaims){
+		"crit": func(tok *jwt.Token, _ jwt.MapClaims) { tok.Header["crit"] = []string{"exp"} },
+		"ends before it was issued": func(_ *jwt.Token, c jwt.MapClaims) {
+			c["exp"] = now.Add(45 * time.Second).Unix()
+			c["iat"] = now.Add(50 * time.Second).Unix()
+		},
+		"a hidden character":           func(_ *jwt.Token, c jwt.MapClaims) { c["sub"] = "ann\u202e" },
+		"a role with spaces around it": func(_ *jwt.Token, c jwt.MapClaims) { c["roles"] = []string{" refunds"} },
+	} {
+		said := jwt.MapClaims{}
+		for k, v := range good.Claims.(jwt.MapClaims) {
+			said[k] = v
+		}
+		forged := jwt.NewWithClaims(jwt.SigningMethodEdDSA, said)
+		forged.Header["kid"] = good.Header["kid"]
+		if typ, ok := good.Header["typ"]; ok {
+			forged.Header["typ"] = typ
+		}
+		signed, err := forged.SignedString(key)
+		require.NoError(t, err)
+		_, err = trust.Check(t.Context(), signed, expected())
+		require.NoError(t, err, "as it was")
+		change(forged, said)
+		signed, err = forged.SignedString(key)
+		require.NoError(t, err)
+		_, err = trust.Check(t.Context(), signed, expected())
+		require.Error(t, err, name)
+	}
+}

@@ -75,6 +75,7 @@ type Gate[S, A any] struct {
 	Expires  time.Duration
 	Quorum   int
 	Distinct bool
+	Edit     []string
 	Escalate agent.Escalate
 	TakeBack time.Duration
 	When     func(agent.Situation[S], A) bool
@@ -136,7 +137,7 @@ func (t *Tool[S, A, R]) Doc(text string) *Tool[S, A, R] {
 // Gate lets a person decide before the tool runs.
 func (t *Tool[S, A, R]) Gate(g Gate[S, A]) *Tool[S, A, R] {
 	spec := &agent.GateSpec[S]{Policy: g.Policy, Roles: g.Roles, Reads: g.Reads, Expires: g.Expires,
-		Quorum: g.Quorum, Distinct: g.Distinct, Escalate: g.Escalate, TakeBack: g.TakeBack, Title: texts(g.Title), Risk: texts(g.Risk)}
+		Quorum: g.Quorum, Distinct: g.Distinct, Edit: g.Edit, Escalate: g.Escalate, TakeBack: g.TakeBack, Title: texts(g.Title), Risk: texts(g.Risk)}
 	if g.When != nil {
 		spec.When = func(s agent.Situation[S], args agent.JSON) bool {
 			a, err := decode[A](args)

@@ -73,6 +73,6 @@ func (l *loop) cancelled() {
 	if l.cancels > 1 {
 		id = fmt.Sprintf("temporal-cancel-%d", l.cancels)
 	}
-	c := agent.CancelRun{ID: id, Principal: agent.Principal{Subject: "temporal"}, Reason: "cancelled through Temporal"}
+	c := agent.CancelRun{ID: id, Principal: agent.Principal{Subject: "temporal", Auth: "temporal"}, Reason: "cancelled through Temporal"}
 	l.inbox.push(c, "").cancel = true
 }

@@ -255,7 +255,7 @@ func TestEdit(t *testing.T) {
 		Big int64 `json:"big" set:"tool"`
 	}
 	send := tool.Keyed("send", func(_ context.Context, _ tool.Key, a args) (args, error) { return a, nil },
-		func(s *state, _ args, r args) error { s.Big = r.Big; return nil }).Gate(tool.Gate[state, args]{Roles: []string{"refunds"}})
+		func(s *state, _ args, r args) error { s.Big = r.Big; return nil }).Gate(tool.Gate[state, args]{Roles: []string{"refunds"}, Edit: []string{agent.EveryArgument}})
 	def := agent.Define(agent.Spec[labStart, state]{Name: "lab", Version: 1, Instructions: "Count.",
 		Init:   func(labStart) (state, error) { return state{}, nil },
 		Phases: []agent.Phase[state]{{Name: "work", Tools: []agent.Tool[state]{send}, Moves: []agent.Move[state]{{To: "end"}}}, {Name: "end", Final: true}}})

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
@@ -197,7 +196,7 @@ func (e Entry) Check() error {
 
 // IsName reports whether a person, or a role, can be called so.
 func IsName(s string) bool {
-	return s != "" && len(s) <= 200 && strings.TrimSpace(s) == s && !strings.ContainsFunc(s, unicode.IsControl) && strings.ToValidUTF8(s, "") == s
+	return agent.CheckName("name", s) == nil
 }
 
 // Add puts an entry into the file, which is made where there is none. Comments

@@ -118,6 +118,11 @@ func TestOIDC_NotBelieved(t *testing.T) {
 		"a list as a tenant":   {"tenant": []string{"acme"}},
 		"roles of numbers":     {"interlock_roles": []int{1}},
 		"roles as an object":   {"interlock_may": map[string]any{"operator": true}},
+		"of the future":        {"iat": time.Now().Add(time.Minute).Unix()},
+		"ended before it was":  {"iat": time.Now().Add(25 * time.Second).Unix(), "exp": time.Now().Add(20 * time.Second).Unix()},
+		"a hidden character":   {"sub": "u-1\u202e"},
+		"spaces around it":     {"sub": " u-1 "},
+		"a role in disguise":   {"interlock_roles": []string{"refunds\u200b"}},
 	} {
 		claims := p.claims()
 		maps.Copy(claims, change)

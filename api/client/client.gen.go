@@ -310,6 +310,7 @@ type Gate struct {
 	ClosedAt   time.Time       `json:"closed_at,omitempty,omitzero"`
 	Digest     string          `json:"digest"`
 	Distinct   bool            `json:"distinct,omitempty,omitzero"`
+	Edit       []string        `json:"edit,omitempty,omitzero"`
 	Escalation *Escalation     `json:"escalation,omitempty"`
 	ExpiresAt  time.Time       `json:"expires_at,omitempty,omitzero"`
 	ID         string          `json:"id"`

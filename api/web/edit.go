@@ -41,7 +41,7 @@ func (v *visit) editable() (g foundGate, ok bool, err error) {
 	if g, err = v.findGate(access.Verdict, agent.Edit); err != nil {
 		return g, false, err
 	}
-	return g, g.gate.Kind == agent.KindTool && !undoes(g.gate, g.run) && whyNot(v.caller, g.gate, g.on()) == "", nil
+	return g, len(g.gate.Edit) > 0 && !undoes(g.gate, g.run) && whyNot(v.caller, g.gate, g.on()) == "", nil
 }
 
 func showEdit(v *visit) error {

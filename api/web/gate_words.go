@@ -63,7 +63,7 @@ func outcomes(g agent.Gate, run *agent.Run) []outcomeView {
 		{"Reject", "It does not run, now or later: the same call is refused as long as " + unchanged(g) + ", until a person lifts that ruling. The model and the user are told the reason."},
 		{"Return", "It does not run, and nothing is remembered. The model is told your note, and may propose something else."},
 	}
-	if g.Kind == agent.KindTool && !undoes(g, run) {
+	if len(g.Edit) > 0 && !undoes(g, run) {
 		out = append(out, outcomeView{"Edit", "A call of " + g.Tool + " with your arguments takes its place. The policy is judged anew of it: where you may decide alone it runs, else others are asked."})
 	}
 	if g.TakeBack > 0 {

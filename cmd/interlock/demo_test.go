@@ -47,7 +47,7 @@ func TestDemo_ApprovedAsJSON(t *testing.T) {
 	got := parse(t, r.out)
 	require.NotEmpty(t, got.Run.FirstRunID)
 	got.Run.FirstRunID = ""
-	require.JSONEq(t, `{"customer_id":"c-017","order_id":"1042","amount":{"minor":8990,"currency":"EUR"},"refund_id":"r-1042","receipt_id":"m-1"}`, got.Run.State.String())
+	require.JSONEq(t, `{"customer_id":"c-017","order_id":"1042","amount":{"minor":8990,"currency":"EUR"},"refund_id":"r-1042","refunded":{"minor":8990,"currency":"EUR"},"receipt_id":"m-1"}`, got.Run.State.String())
 	got.Run.State = nil
 	require.Equal(t, runReport{Status: "completed", Phase: "done", Tenant: "acme", ID: "acme/refund/demo", Agent: "refund", Version: 1, Key: "demo"}, got.Run)
 	require.Equal(t, []stepReport{{ID: "1.1", Tool: "find_order", Status: "done"}, {ID: "2.1", Tool: "ask", Status: "done"},

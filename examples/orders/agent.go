@@ -23,12 +23,16 @@ func spec(shop Shop) agent.Spec[Start, State] {
 	check := tool.ReadOnly("check_day", shop.CheckDay, takeFee).
 		Doc("Says whether an order can come on a day, and what the change costs.")
 
-	change := tool.Keyed("change_day", shop.ChangeDay, func(s *State, _ Change, c Changed) error { s.ChangeID = c.ID; return nil }).
+	change := tool.Keyed("change_day", shop.ChangeDay, func(s *State, made Change, c Changed) error {
+		s.ChangeID, s.MovedTo, s.Charged = c.ID, made.Day, made.Fee // what was done: a dispatcher may have edited it
+		return nil
+	}).
 		Doc("Moves the delivery.").
 		Gate(tool.Gate[State, Change]{
 			Policy:  "a fee above 20 needs a dispatcher's approval",
 			Roles:   []string{"dispatch"},
 			Reads:   []string{"order_id", "day", "fee", "shipped"},
+			Edit:    []string{"day", "fee"},
 			Expires: 4 * time.Hour,
 			When:    func(_ agent.Situation[State], c Change) bool { return c.Fee.Minor > FreeUpTo },
 			Title: func(_ agent.Situation[State], c Change) string {
@@ -61,7 +65,7 @@ func spec(shop Shop) agent.Spec[Start, State] {
 					if s.State.ChangeID == "" {
 						return nil
 					}
-					return []agent.Call{notify.With(Notice{CustomerID: s.State.CustomerID, OrderID: s.State.OrderID, Day: s.State.Day})}
+					return []agent.Call{notify.With(Notice{CustomerID: s.State.CustomerID, OrderID: s.State.OrderID, Day: s.State.MovedTo})}
 				},
 			},
 		},
@@ -98,5 +102,5 @@ func lastWord(s agent.Situation[State]) string {
 	if s.State.ChangeID == "" {
 		return "Your order comes as it was planned."
 	}
-	return fmt.Sprintf("Order %s comes on %s. The change costs %s.", s.State.OrderID, s.State.Day, s.State.Fee)
+	return fmt.Sprintf("Order %s comes on %s. The change costs %s.", s.State.OrderID, s.State.MovedTo, s.State.Charged)
 }

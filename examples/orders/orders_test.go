@@ -75,6 +75,20 @@ func TestAboveTheLimitADispatcherDecides(t *testing.T) {
 	require.Contains(t, run.Step("5.1").Reason, "dana rejected this (the van is full)")
 }
 
+// What a dispatcher has edited is what the customer is told and mailed.
+func TestAnEditIsWhatTheCustomerIsTold(t *testing.T) {
+	run := start(t, orders.Agent(noShop{}), 25_00)
+	var mailed orders.Notice
+	agenttest.Fake(run, "notify", func(n orders.Notice) (orders.Notified, error) { mailed = n; return orders.Notified{ID: "n-1"}, nil })
+	ask(run, "2026-04-03")
+	agree(run)
+	run.Edit("3.1", orders.Change{OrderID: "77", Day: "2026-04-04", Fee: agent.Money{Minor: 5_00, Currency: "EUR"}}, "the van is full on Friday", "dana", "dispatch")
+	run.Propose(scripted.Say("It is moved."))
+	require.Equal(t, "Order 77 comes on 2026-04-04. The change costs 5.00 EUR.", run.Replies()[1])
+	require.Equal(t, "2026-04-04", mailed.Day)
+	require.Equal(t, "77", mailed.OrderID)
+}
+
 func TestNobodyDecidesInTime(t *testing.T) {
 	run := start(t, orders.Agent(noShop{}), 25_00)
 	ask(run, "2026-04-03")

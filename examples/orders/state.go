@@ -20,5 +20,7 @@ type State struct {
 	Fee        agent.Money `json:"fee"         set:"tool"   doc:"what the change costs the customer"     follows:"day"`
 	Shipped    bool        `json:"shipped"     set:"system" doc:"the parcel has left: its day stays"`
 	ChangeID   string      `json:"change_id"   set:"tool"   doc:"the change, once it is made"`
+	MovedTo    string      `json:"moved_to"    set:"tool"   doc:"the day that it was moved to"`
+	Charged    agent.Money `json:"charged"     set:"tool"   doc:"what was charged for it"`
 	NoticeID   string      `json:"notice_id"   set:"tool"`
 }

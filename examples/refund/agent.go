@@ -31,6 +31,7 @@ type State struct {
 	OrderID    string      `json:"order_id"    set:"user"  doc:"the order that the user named"`
 	Amount     agent.Money `json:"amount"      set:"tool"  follows:"order_id" doc:"what the order cost"` // cleared when order_id changes
 	RefundID   string      `json:"refund_id"   set:"tool"  doc:"the refund, once it is issued"`
+	Refunded   agent.Money `json:"refunded"    set:"tool"  doc:"what was paid back: an approver may have made it less"`
 	ReceiptID  string      `json:"receipt_id"  set:"tool"  doc:"the receipt, once it is sent"`
 }
 
@@ -48,11 +49,11 @@ func Agent(s *shop.Shop, m mail.Client) *agent.Definition {
 	}).Doc("Looks an order up and takes its amount into the state.")
 
 	pay := tool.Transactional("issue_refund", s.DB(), refundIn(s), func(s *State, _ shop.RefundArgs, r shop.Refund) error {
-		s.RefundID = r.ID
+		s.RefundID, s.Refunded = r.ID, r.Amount // what was done, not what was asked for
 		return nil
 	}).Doc("Pays the money back.").Gate(tool.Gate[State, shop.RefundArgs]{
 		Policy: "a refund above 50 needs a colleague's approval",
-		Roles:  []string{"refunds"}, Reads: []string{"order_id", "amount"}, Expires: 24 * time.Hour,
+		Roles:  []string{"refunds"}, Reads: []string{"order_id", "amount"}, Edit: []string{"amount"}, Expires: 24 * time.Hour,
 		When: func(_ agent.Situation[State], a shop.RefundArgs) bool { return a.Amount.Minor > Limit },
 		Title: func(_ agent.Situation[State], a shop.RefundArgs) string {
 			return "Refund " + a.Amount.String() + " for order " + a.OrderID
@@ -84,7 +85,7 @@ func Agent(s *shop.Shop, m mail.Client) *agent.Definition {
 				},
 				Moves: []agent.Move[State]{{To: "done", Auto: true, When: refunded}, {To: "collect", Doc: "the customer means another order"}, {To: "declined"}}},
 			{Name: "done", Final: true, Enter: func(s agent.Situation[State]) []agent.Call {
-				return []agent.Call{receipt.With(mail.Receipt{RefundID: s.State.RefundID, OrderID: s.State.OrderID, CustomerID: s.State.CustomerID, Amount: s.State.Amount})}
+				return []agent.Call{receipt.With(mail.Receipt{RefundID: s.State.RefundID, OrderID: s.State.OrderID, CustomerID: s.State.CustomerID, Amount: s.State.Refunded})}
 			}},
 			{Name: "declined", Final: true},
 		},

@@ -116,7 +116,7 @@ func whilePaying(v agent.View) llm.Response {
 func lastWord(v agent.View) llm.Response {
 	text := "Nothing was refunded."
 	if v.Phase == "done" {
-		text = fmt.Sprintf("Order %s: %s is on its way back to you.", scripted.Field[string](v, "order_id"), scripted.Field[agent.Money](v, "amount"))
+		text = fmt.Sprintf("Order %s: %s is on its way back to you.", scripted.Field[string](v, "order_id"), scripted.Field[agent.Money](v, "refunded"))
 	}
 	return scripted.Call(agent.CallFinish, scripted.Args{"text": text})
 }

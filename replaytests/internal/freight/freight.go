@@ -76,10 +76,10 @@ func Agent(w World) *agent.Definition {
 		tool.Keyed("reserve", w.Reserve, slot).Doc("Takes a slot on the lorry.").Undo(release).OnCut(agent.CutUndo),
 		tool.Keyed("ship", w.Ship, func(s *State, _ Args, m Mark) error { s.Shipped = m.Mark; return nil }).Doc("Has the boxes fetched."),
 		tool.Once("ring", w.Ring, func(s *State, _ Args, m Mark) error { s.Called = m.Mark; return nil }).Doc("Tells the receiver by telephone."),
-		pay("pay", "Pays the carrier.", tool.Gate[State, Args]{Roles: []string{Clerk}}),
-		pay("pay_two", "Pays the carrier much.", tool.Gate[State, Args]{Roles: []string{Clerk}, Quorum: 2}),
-		pay("pay_later", "Pays the carrier, unless somebody thinks better of it.", tool.Gate[State, Args]{Roles: []string{Clerk}, TakeBack: takeBack}),
-		pay("pay_soon", "Pays the carrier, if at all soon.", tool.Gate[State, Args]{Roles: []string{Clerk}, Expires: expires,
+		pay("pay", "Pays the carrier.", tool.Gate[State, Args]{Roles: []string{Clerk}, Edit: []string{agent.EveryArgument}}),
+		pay("pay_two", "Pays the carrier much.", tool.Gate[State, Args]{Roles: []string{Clerk}, Edit: []string{agent.EveryArgument}, Quorum: 2}),
+		pay("pay_later", "Pays the carrier, unless somebody thinks better of it.", tool.Gate[State, Args]{Roles: []string{Clerk}, Edit: []string{agent.EveryArgument}, TakeBack: takeBack}),
+		pay("pay_soon", "Pays the carrier, if at all soon.", tool.Gate[State, Args]{Roles: []string{Clerk}, Edit: []string{agent.EveryArgument}, Expires: expires,
 			Escalate: agent.Escalate{After: escalate, Roles: []string{Lead}}}),
 	}
 	return agent.Define(agent.Spec[Start, State]{
