@@ -62,17 +62,22 @@ func (w *watcher) rollback(e agent.Event) {
 	}
 	for _, s := range after.Steps {
 		earlier := slices.ContainsFunc(after.Steps, func(o agent.Step) bool { return o.Key == s.Key && o.Turn < s.Turn && o.Status == agent.StepDone })
-		if s.Turn == e.Turn && s.Key != "" && s.Undoes == "" && !earlier {
+		if w.ofTurn(after, s.ID, e.Turn) && s.Key != "" && s.Undoes == "" && !earlier {
 			require.NotContains(w.t, []agent.StepStatus{agent.StepDone, agent.StepInDoubt}, s.Status, "step %s", s.ID)
 		}
 	}
 }
 
-// ofTurn reports whether a step, or what it undoes, was begun in a turn.
+// ofTurn reports whether a step, or what it undoes, was begun in a turn, or stands in
+// the place of one that was.
 func (w *watcher) ofTurn(r *agent.Run, step string, turn int) bool {
-	for _, s := range r.Steps {
-		if s.ID == step && s.Undoes != "" {
+	for _, s := range slices.Backward(r.Steps) {
+		switch {
+		case s.ID != step:
+		case s.Undoes != "":
 			step = s.Undoes
+		case s.Replaces != "":
+			step = s.Replaces
 		}
 	}
 	return strings.HasPrefix(step, fmt.Sprintf("%d.", turn))

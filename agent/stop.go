@@ -11,7 +11,9 @@ type Stopping struct {
 	As     StepStatus `json:"as"` // how it ends where it has not begun
 	Reason string     `json:"reason"`
 	Again  bool       `json:"again,omitempty"` // a step in its place is made then
-	Undo   bool       `json:"undo,omitempty"`  // it is told to stop although it has begun, and undone if it has happened
+	// Unapproved: whoever approved it may not any more.
+	Unapproved bool `json:"unapproved,omitempty"`
+	Undo       bool `json:"undo,omitempty"` // it is told to stop although it has begun, and undone if it has happened
 }
 
 func applyStepStopping(r *Run, e Event, d Stopping) {
@@ -49,7 +51,7 @@ func (m *Machine) stopStep(s Step, why Stopping) {
 	m.stopped = append(m.stopped, s.ID)
 }
 
-// stopped takes the answer of a fence: the step has not begun, and its effect never
+// stepStopped takes the answer of a fence: the step has not begun, and its effect never
 // happens. A fence that the run has not asked for is of a branch before a reset: the
 // call is made once more.
 func (m *Machine) stepStopped(in StepStopped) {
@@ -57,17 +59,20 @@ func (m *Machine) stepStopped(in StepStopped) {
 	if s == nil || s.Status != StepRunning {
 		return
 	}
-	why := Stopping{As: StepCancelled, Reason: "it was stopped before the run was reset", Again: m.run.Cancel == nil && m.run.Cut == nil}
+	why := Stopping{As: StepCancelled, Reason: StoppedBeforeReset, Again: m.run.Cancel == nil && m.run.Cut == nil}
 	if s.Stopping != nil {
 		why = *s.Stopping
 	}
 	m.emit(EventStepSettled, s.ID, StepSettledData{Status: why.As, Reason: why.Reason, ForGood: s.Key != "", Again: why.Again})
 }
 
+// StoppedBeforeReset is why a step ends that a branch before a reset has stopped.
+const StoppedBeforeReset = "it was stopped before the run was reset"
+
 // stepBegun lets a step go on that was told to stop and had begun.
 func (m *Machine) stepBegun(in StepBegun) {
 	s := m.run.step(in.Step)
-	if s == nil || s.Status != StepRunning || s.Begun {
+	if s == nil || s.Status != StepRunning || s.Begun && s.Stopping == nil {
 		return
 	}
 	m.emit(EventStepBegun, s.ID, StepBegunData{Reason: clip(in.Reason, reasonLimit)})
@@ -93,7 +98,7 @@ func (m *Machine) unapproved(in StepUnapproved) {
 	if s := m.run.step(in.Step); s != nil {
 		s := *s
 		s.Begun = false
-		m.stopStep(s, Stopping{As: StepVoid, Reason: in.Reason, Again: true})
+		m.stopStep(s, Stopping{As: StepVoid, Reason: in.Reason, Again: true, Unapproved: true})
 	}
 }
 

@@ -45,7 +45,7 @@ var shown = map[agent.EventType][]string{
 	agent.EventUndoRequested:    {"steps", "stands", "reason"},
 	agent.EventReminded:         {"text"},
 	agent.EventInterrupted:      {"undo", "steps"},
-	agent.EventStepStopping:     {"as", "reason", "again", "undo"},
+	agent.EventStepStopping:     {"as", "reason", "again", "undo", "unapproved"},
 	agent.EventStepBegun:        {"reason"},
 	agent.EventInterruptSettled: {"account"},
 	agent.EventSnapshotLoaded:   {},
