@@ -92,8 +92,10 @@ var alone = map[string]string{
 var agentMayImport = []string{
 	"bytes", "cmp", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "math", "math/big",
 	"reflect", "regexp", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf16", "unicode/utf8",
+	"github.com/bojanz/currency", // tables of ISO 4217, compiled in
 	"golang.org/x/text/secure/precis",
 	"github.com/google/jsonschema-go/jsonschema",
+	"golang.org/x/text/unicode/norm", // normal forms
 }
 
 // clocks are the functions of package time that look at a clock or wait.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"go.temporal.io/sdk/temporal"
+
 	"interlock/agent"
 	"interlock/signals"
 	"interlock/store"
@@ -41,7 +43,10 @@ func (a *Activities) fence(ctx context.Context, s signals.Fence, ref store.RunRe
 		out.Stands, out.Reason = signals.StandsBegun, "its runner cannot say whether it has begun"
 		return out, nil
 	}
-	result, err := fencer.Fence(ctx, s.Task, s.Reason, a.ports(ref))
+	ports := a.ports(ref)
+	ports.Panicked = func(p *tool.Panicked) { a.panicked(ctx, ref, s.Task.Step, p) }
+	result, err := fencer.Fence(ctx, s.Task, s.Reason, ports)
+	a.sawPanic(ctx, ref, s.Task, err)
 	var f *tool.Failure
 	switch {
 	case err == nil:
@@ -52,11 +57,20 @@ func (a *Activities) fence(ctx context.Context, s signals.Fence, ref store.RunRe
 	case f.Kind == tool.FailedFenced:
 		out.Stands = signals.StandsFenced
 	case f.Kind == tool.FailedRefused:
-		out.Stands, out.Reason = signals.StandsRefused, clip(f.Error())
+		out.Stands, out.Reason = signals.StandsRefused, a.known(ctx, ref, f)
 	case f.Kind == tool.FailedStore && agent.ErrorCode(f.Err) != agent.CodeConflict && agent.ErrorCode(f.Err) != agent.CodeInvalid:
 		return out, failed(signals.ErrStore, f.Error())
 	default:
-		out.Stands, out.Reason, out.Wait = signals.StandsBegun, clip(f.Error()), f.Wait
+		out.Stands, out.Reason, out.Wait = signals.StandsBegun, a.known(ctx, ref, f), f.Wait
 	}
 	return out, nil
+}
+
+// known is what a failure says, as a run may be told.
+func (a *Activities) known(ctx context.Context, ref store.RunRef, f *tool.Failure) string {
+	var app *temporal.ApplicationError
+	if errors.As(a.redacted(ctx, ref, failed(signals.ErrUnknown, f.Error())), &app) {
+		return app.Message()
+	}
+	return clip(f.Error())
 }

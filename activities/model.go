@@ -44,7 +44,9 @@ func (a *Activities) CallModel(ctx context.Context, in signals.CallModelInput) (
 			err = appendError(err)
 		}
 	case agent.ErrorCode(err) == agent.CodeNotFound:
-		stored, err = a.generate(ctx, in.View, ref, key)
+		if stored, err = a.generate(ctx, in.View, ref, key); err != nil {
+			err = a.redacted(ctx, ref, err)
+		}
 	default:
 		err = storeError(err)
 	}
@@ -186,14 +188,19 @@ func (a *Activities) wholeResult(ctx context.Context, step string, ref store.Run
 		if err := json.Unmarshal(e.Data, &d); err != nil {
 			return "", err
 		}
+		run, err := agent.Reduce(events)
+		if err != nil {
+			return "", failed(signals.ErrStore, err.Error())
+		}
+		x := run.FromModel()
 		if d.Whole == nil {
-			return d.Result.String(), nil
+			return x.Text(d.Result.String()), nil
 		}
 		whole, err := a.Store.GetBlob(ctx, ref.Tenant, d.Whole.Ref, 0, -1)
 		if err != nil {
 			return "", storeError(err)
 		}
-		return string(whole), nil
+		return x.Text(string(whole)), nil
 	}
 	return "", nil
 }

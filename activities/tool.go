@@ -49,7 +49,7 @@ func (a *Activities) RunTool(ctx context.Context, in signals.ToolInput) (signals
 		if stop(); past.learn(err, in, began) {
 			activity.RecordHeartbeat(ctx, past.Past)
 		}
-		return signals.ToolOutput{}, err
+		return signals.ToolOutput{}, a.redacted(ctx, ref(ctx, in.FirstRunID), err)
 	}
 	out := signals.ToolOutput{Carried: carried, ToolResult: toolResult(result)}
 	out.ActiveMS = activeMS(ctx, began)
@@ -110,7 +110,8 @@ func (a *Activities) RunQuickTool(ctx context.Context, task agent.Task) (signals
 	}
 	r, err := runner.Attempt(ctx, task, tool.Ports{})
 	if err != nil {
-		return signals.ToolResult{}, toolError(err)
+		a.sawPanic(ctx, ref(ctx, ""), task, err)
+		return signals.ToolResult{}, a.redacted(ctx, ref(ctx, ""), toolError(err))
 	}
 	return toolResult(r), nil
 }
@@ -144,8 +145,10 @@ func (a *Activities) attempt(ctx context.Context, in signals.ToolInput, ref stor
 		ports := a.ports(ref)
 		ports.Began = activity.GetInfo(ctx).StartedTime // by the server's clock
 		ports.NotAfter = notAfter(ctx, task, past)
+		ports.Panicked = func(p *tool.Panicked) { a.panicked(ctx, ref, task.Step, p) }
 		result, err := runner.Attempt(bounded, task, ports)
 		cancel()
+		a.sawPanic(ctx, ref, task, err)
 		if err == nil {
 			return result, nil
 		}

@@ -115,7 +115,7 @@ func deskAgent() *agent.Definition {
 	ping := tool.Keyed("ping", keyed[mail, sent], func(s *box, _ mail, m sent) error { return nil }).Repeatable()
 	risky := tool.Keyed("risky", keyed[refundArgs, refund], func(s *box, _ refundArgs, r refund) error { s.RefundID = r.ID; return nil }).
 		Gate(tool.Gate[box, refundArgs]{Roles: []string{"boss"}, Reads: []string{"order_id"}, When: func(_ agent.Situation[box], a refundArgs) bool {
-			if a.Amount.Currency == "PANIC" {
+			if a.Amount.Currency == "XPF" {
 				panic("policy")
 			}
 			return a.Amount.Minor > 10

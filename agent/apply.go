@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 )
@@ -17,9 +18,23 @@ func Reduce(events []Event) (*Run, error) {
 		if e.Seq != r.Seq+1 {
 			return nil, Errorf(CodeInvalid, "event %d of the journal has seq %d, not %d", i, e.Seq, r.Seq+1)
 		}
-		apply(r, e)
+		if err := tryApply(r, e); err != nil {
+			return nil, err
+		}
 	}
 	return r, nil
+}
+
+// tryApply applies an event of a journal. What no machine has written, as in a damaged
+// journal, is an error that names the event, never a panic of who reads it.
+func tryApply(r *Run, e Event) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = Errorf(CodeInvalid, "event %d (%s) of the journal does not fit what is before it: the journal is damaged", e.Seq, e.Type)
+		}
+	}()
+	apply(r, e)
+	return CheckRules(r.Rules)
 }
 
 // apply is the only code that changes a run. It is total: an event of a type
@@ -27,8 +42,15 @@ func Reduce(events []Event) (*Run, error) {
 func apply(r *Run, e Event) {
 	r.Seq, r.At = e.Seq, e.At
 	status, reason := r.Status, r.Reason
+	learnt := r.learn(e)
 	if f, ok := appliers[e.Type]; ok {
-		f(r, e)
+		f.apply(r, e)
+	}
+	if e.Type == EventStarted {
+		learnt = r.learn(e)
+	}
+	if learnt {
+		r.forget()
 	}
 	if r.restate(); r.Status != status || r.Reason != reason {
 		r.Since = e.At
@@ -36,15 +58,21 @@ func apply(r *Run, e Event) {
 }
 
 // on makes an applier from one that takes the event's data.
-func on[T any](f func(r *Run, e Event, d T)) func(*Run, Event) {
-	return func(r *Run, e Event) {
+func on[T any](f func(r *Run, e Event, d T)) applier {
+	return applier{reflect.TypeFor[T](), func(r *Run, e Event) {
 		if d, err := decodeData[T](e); err == nil {
 			f(r, e, d)
 		}
-	}
+	}}
 }
 
-var appliers = map[EventType]func(*Run, Event){
+// applier is what an event does to a run, and the type of its data.
+type applier struct {
+	data  reflect.Type
+	apply func(*Run, Event)
+}
+
+var appliers = map[EventType]applier{
 	EventStarted:          on(applyStarted),
 	EventMessage:          on(applyMessage),
 	EventTurnStarted:      on(applyTurnStarted),
@@ -57,7 +85,7 @@ var appliers = map[EventType]func(*Run, Event){
 	EventFactRecorded:     on(applyFact),
 	EventPhaseEntered:     on(applyPhase),
 	EventStepStarted:      on(applyStepStarted),
-	EventStepResumed:      func(r *Run, e Event) { r.resume(e) },
+	EventStepResumed:      on(func(r *Run, e Event, _ struct{}) { r.resume(e) }),
 	EventStepDone:         on(applyStepDone),
 	EventCommitRefused:    on(applyCommitRefused),
 	EventStepSettled:      on(applyStepSettled),
@@ -160,7 +188,7 @@ func (r *Run) callOf(step string) *ProposedCall {
 
 func applyStarted(r *Run, e Event, d StartedData) {
 	*r = Run{V: RunSchema, Rules: d.Rules, Tenant: e.Tenant, Agent: d.Agent, Version: d.Version, Key: d.Key,
-		FirstRunID: d.FirstRunID, Fingerprint: d.Fingerprint, Principal: d.Principal, User: d.User, Limits: d.Limits, Sensitive: d.Sensitive,
+		FirstRunID: d.FirstRunID, Fingerprint: d.Fingerprint, Principal: d.Principal, User: d.User, Limits: d.Limits, Sensitive: d.Sensitive, Hidden: d.Hidden,
 		ScopeOf: d.Scope, StartedAt: e.At, At: e.At, Seq: e.Seq, NextStep: 1, State: JSON("{}")}
 	if d.Repair != nil {
 		r.repair(*d.Repair)

@@ -8,7 +8,7 @@ import (
 func applyStepStarted(r *Run, e Event, d StepStartedData) {
 	s := Step{ID: e.Step, Kind: d.Kind, Tool: d.Tool, Args: d.Args, By: d.By, Status: d.Status, Reason: d.Reason,
 		Turn: e.Turn, Seq: e.Seq, Key: d.Key, Effect: d.Effect, Ordinal: d.Ordinal, Compensation: d.Compensation, Undoes: d.Undoes,
-		Replaces: d.Replaces, EditedBy: d.EditedBy, Masks: d.Masks}
+		Replaces: d.Replaces, EditedBy: d.EditedBy}
 	if d.Status == StepRunning {
 		s.RunAt = e.At
 	}
@@ -65,7 +65,6 @@ func applyStepDone(r *Run, e Event, d StepDoneData) {
 	}
 	r.settle(s, e, StepDone, d.Reason, d.ActiveMS)
 	s.Result, s.Whole = d.Result, d.Whole
-	s.Masks = append(s.Masks, d.Masks...)
 	if s.By == ByUndo {
 		return // what it undid speaks for it
 	}

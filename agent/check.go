@@ -8,7 +8,10 @@ import (
 )
 
 // checker collects the mistakes of one definition.
-type checker struct{ def *Definition }
+type checker struct {
+	def   *Definition
+	state reflect.Type
+}
 
 func (c *checker) report(where, format string, args ...any) {
 	c.def.mistakes = append(c.def.mistakes, where+": "+fmt.Sprintf(format, args...))
@@ -69,6 +72,8 @@ func (c *checker) tool(where string, t *toolDef, result reflect.Type) {
 	} else if err := t.args.ownValue(t.argsType); err != nil {
 		c.report(at, "arguments: no call could be right: the JSON of %s does not match its schema: %v", t.argsType, err)
 	}
+	c.noTags(at+": arguments", t.argsType)
+	c.noTags(at+": result", result)
 	if result.Kind() == reflect.Interface {
 		c.report(at, "result: an interface: numbers in it would become floats; name the type")
 	}
@@ -102,7 +107,7 @@ func (s *schema) ownValue(t reflect.Type) error {
 	}
 	v, err := parseOwn(j)
 	if err == nil {
-		_, err = s.check(v, "")
+		_, err = s.check(v, nil)
 	}
 	return err
 }

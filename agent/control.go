@@ -191,8 +191,10 @@ func confirm(m *Machine, a confirmArgs) (string, error) {
 		}
 		shown = max(shown, at)
 	}
-	if _, err := m.said(a.Quote, shown); err != nil {
+	if at, err := m.said(a.Quote); err != nil {
 		return "", err
+	} else if at <= shown {
+		return "", Errorf(CodeInvalid, "no user message after the values were shown holds %q word for word", a.Quote)
 	}
 	slices.Sort(a.Fields)
 	m.emit(EventConfirmed, "", ConfirmedData{Fields: slices.Compact(a.Fields), Quote: a.Quote})
@@ -200,7 +202,7 @@ func confirm(m *Machine, a confirmArgs) (string, error) {
 }
 
 func recordFact(m *Machine, a factArgs) (string, error) {
-	seq, err := m.said(a.Quote, 0)
+	seq, err := m.said(a.Quote)
 	if err != nil {
 		return "", err
 	}

@@ -35,9 +35,7 @@ func (m *Machine) taken(s *Step, d StepDoneData, unkept string) {
 	id, t := s.ID, m.def.tools[s.Tool]
 	state, err := m.committed(s, d.Result, unkept)
 	d.Uncommitted = err != nil
-	m.upcoming = state
 	m.emit(EventStepDone, id, d)
-	m.upcoming = nil
 	if err != nil {
 		m.emit(EventCommitRefused, id, CommitRefusedData{Reason: clip(err.Error(), reasonLimit)})
 		return
@@ -102,7 +100,7 @@ func (m *Machine) fits(state JSON) error {
 	if len(state) > m.run.Limits.State {
 		return Errorf(CodeInvalid, "state_too_large: %d bytes, the limit is %d", len(state), m.run.Limits.State)
 	}
-	if n := len(m.shownState(state)); n > m.run.Limits.Shown {
+	if n := len(m.run.shown(state)); n > m.run.Limits.Shown {
 		return Errorf(CodeInvalid, "state_too_large: %d bytes would be shown to the model, the limit is %d; tag large fields view:\"-\"", n, m.run.Limits.Shown)
 	}
 	return nil

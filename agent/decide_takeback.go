@@ -3,13 +3,15 @@ package agent
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // putOff lets a valid verdict that would decide its gate wait, where its person may
-// have second thoughts. It reports false where it is to be judged now.
-func (m *Machine) putOff(v Verdict, body string) (Receipt, bool) {
+// have second thoughts, from when it is the one that decides. It reports false where
+// it is to be judged now.
+func (m *Machine) putOff(v Verdict, body string, decides time.Time) (Receipt, bool) {
 	g := m.run.gate(v.Gate)
-	until := v.At.Add(g.TakeBack)
+	until := decides.Add(g.TakeBack)
 	if g.TakeBack <= 0 || !g.decidedBy(v) || !m.at.Before(until) {
 		return Receipt{}, false
 	}
@@ -79,7 +81,7 @@ func (m *Machine) judgePending() {
 			continue
 		}
 		m.emit(EventGatePending, g.ID, GatePendingData{Gate: g.ID})
-		m.judgeLate(v)
+		m.judgeLate(v, v.At)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // verdict takes a person's decision. While a message is unanswered or the run
@@ -36,7 +37,7 @@ func (m *Machine) verdict(v Verdict) Receipt {
 	if full := m.keptFull(v); full != "" {
 		return refused(CodeUnavailable, "%s", full)
 	}
-	if r, put := m.putOff(v, body); put {
+	if r, put := m.putOff(v, body, v.At); put {
 		return r
 	}
 	if m.run.Owed == 0 && m.run.Status != RunPaused {
@@ -301,12 +302,13 @@ func (m *Machine) moveOf(args JSON) *moveDef {
 // in order of arrival. What could be refused no more is void.
 func (m *Machine) judgeKept() {
 	for _, v := range slices.Clone(m.run.Kept) {
-		m.judgeLate(v)
+		m.judgeLate(v, m.at) // only now may it be the one that decides
 	}
 }
 
-// judgeLate judges a verdict some time after it arrived.
-func (m *Machine) judgeLate(v Verdict) {
+// judgeLate judges a verdict some time after it arrived. It may decide its gate since
+// then.
+func (m *Machine) judgeLate(v Verdict, decides time.Time) {
 	body := v.body()
 	code, why := m.voids(v)
 	if why == "" {
@@ -318,7 +320,7 @@ func (m *Machine) judgeLate(v Verdict) {
 		m.voided(v, body, code, why)
 		return
 	}
-	if _, put := m.putOff(v, body); !put {
+	if _, put := m.putOff(v, body, decides); !put {
 		m.take(v, body)
 	}
 }

@@ -160,6 +160,8 @@ func Define[In, S any](spec Spec[In, S]) *Definition {
 	if err != nil {
 		c.report("start input", "%v", err)
 	}
+	c.state = reflect.TypeFor[S]()
+	c.noTags("start input", reflect.TypeFor[In]())
 	d.in = in
 	d.checkState = checkStateOf[S]
 	d.zero, _ = stateOf(*new(S))

@@ -96,7 +96,7 @@ func (d *Definition) StartSchema() JSON { return d.in.text }
 
 // Fingerprint is a digest of what the definition promises: phases, schemas,
 // effects, gates and state type, not instructions and not code. It is recorded
-// and reported; it is never a reason to fail.
+// and reported. A changed state has a reason to fail of its own: [Definition.CheckState].
 func (d *Definition) Fingerprint() string { return d.fingerprint }
 
 // InstructionsDigest tells one text of the instructions from another.

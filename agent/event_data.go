@@ -23,7 +23,7 @@ type StartedData struct {
 	Repair *Repair `json:"repair,omitempty"`
 	// Scope is what the run's effects are unique in, where it is not its own.
 	Scope string `json:"scope,omitempty"`
-	// Sensitive names the fields whose values are masked where people look.
+	// Sensitive names the fields whose values people are not shown, by name or place (guests.passport).
 	Sensitive []string `json:"sensitive,omitempty"`
 	// Hidden names the fields that no model is shown.
 	Hidden []string `json:"hidden,omitempty"`
@@ -119,7 +119,6 @@ type StepStartedData struct {
 	Undoes       string `json:"undoes,omitempty"`    // the step that this one undoes
 	Replaces     string `json:"replaces,omitempty"`  // the step in whose place it stands
 	EditedBy     string `json:"edited_by,omitempty"` // subject
-	marks
 }
 
 // StepDoneData is the data of EventStepDone.
@@ -131,7 +130,6 @@ type StepDoneData struct {
 	// Uncommitted: a commit_refused follows.
 	Uncommitted bool   `json:"uncommitted,omitempty"`
 	Reason      string `json:"reason,omitempty"`
-	marks
 }
 
 // CommitRefusedData is the data of EventCommitRefused.

@@ -16,7 +16,11 @@ type Field struct {
 	Follows   string   `json:"follows,omitempty"` // cleared when that field changes
 	Hidden    bool     `json:"hidden,omitempty"`  // view:"-": never shown to the model
 	Sensitive bool     `json:"sensitive,omitempty"`
-	Schema    JSON     `json:"schema"`
+	// Places within it that have these tags of their own, such as guests.passport: lists
+	// count for nothing, * is any member of a map.
+	HiddenIn    []string `json:"hidden_in,omitempty"`
+	SensitiveIn []string `json:"sensitive_in,omitempty"`
+	Schema      JSON     `json:"schema"`
 }
 
 // Settable reports whether a source may set the field.
@@ -68,22 +72,128 @@ func stateFields(t reflect.Type, report func(where, format string, args ...any))
 				report(where, "does not survive JSON: %v", err)
 			}
 		}
+		nestedTags(&f, where, sf.Type, nil, nil, report)
 		out = append(out, f)
 	}
 	checkFollows(out, report)
 	return out
 }
 
-// readTags reads a field's policy.
-func readTags(name, where string, tags reflect.StructTag, report func(where, format string, args ...any)) Field {
-	f := Field{Name: name, Doc: tags.Get("doc"), Follows: tags.Get("follows"),
-		Hidden: tags.Get("view") == "-", Sensitive: tags.Get("sensitive") == "true"}
+// nestedTags finds what is hidden or sensitive within a field. A tag that could not be
+// kept is a mistake.
+func nestedTags(f *Field, where string, t reflect.Type, path []string, within []reflect.Type, report func(where, format string, args ...any)) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		nestedTags(f, where, t.Elem(), path, within, report)
+		return
+	case reflect.Map:
+		nestedTags(f, where, t.Elem(), append(slices.Clone(path), "*"), within, report)
+		return
+	case reflect.Struct:
+	default:
+		return
+	}
+	if slices.Contains(within, t) {
+		return // what it holds was looked at; see below for what it must not
+	}
+	again := containsType(t, t, map[reflect.Type]bool{})
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		name, _, _ := strings.Cut(sf.Tag.Get("json"), ",")
+		place := append(slices.Clone(path), name)
+		if name == "" {
+			place[len(place)-1] = sf.Name
+			if sf.Anonymous {
+				place = path
+			}
+		}
+		at := where + "." + sf.Name
+		hidden, sensitive := readHiding(at, sf.Tag, report)
+		if hidden || sensitive {
+			switch {
+			case implementsMarshaler(t):
+				report(at, "its tag would be ignored, as %s writes its own JSON: tag the field %s", t, f.Name)
+			case again:
+				report(at, "its tag would be ignored in what %s holds of itself: tag the field %s", t, f.Name)
+			case sf.Anonymous && name == "":
+				report(at, "its tag would be ignored, as it is embedded: tag its fields, or the field %s", f.Name)
+			case f.Settable("model"):
+				report(at, "the model sets the field %s as a whole and cannot set what it is not shown: tag that field, or name no model in its set", f.Name)
+			}
+		}
+		if hidden {
+			f.HiddenIn = append(f.HiddenIn, strings.Join(place, "."))
+		}
+		if sensitive {
+			f.SensitiveIn = append(f.SensitiveIn, strings.Join(place, "."))
+		}
+		nestedTags(f, at, sf.Type, place, append(slices.Clone(within), t), report)
+	}
+}
+
+// containsType reports whether values of type t can hold others of the type wanted.
+func containsType(t, wanted reflect.Type, seen map[reflect.Type]bool) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return t.Elem() == wanted || containsType(t.Elem(), wanted, seen)
+	case reflect.Struct:
+		if seen[t] {
+			return false
+		}
+		seen[t] = true
+		for i := range t.NumField() {
+			if ft := t.Field(i).Type; ft == wanted || containsType(ft, wanted, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// noTags reports tags of a state that stand in another type, where nothing would read
+// them. A type that the state has too may have them.
+func (c *checker) noTags(what string, t reflect.Type) {
+	walkFields(what, t, map[reflect.Type]bool{}, func(at string, owner reflect.Type, sf reflect.StructField) {
+		for _, tag := range []string{"view", "sensitive"} {
+			if v, given := sf.Tag.Lookup(tag); given && owner != c.state && !containsType(c.state, owner, map[reflect.Type]bool{}) {
+				c.report(at, "tag %s:%q means nothing here: it is for a field of the state, whose values are then hidden wherever they stand", tag, v)
+			}
+		}
+	})
+}
+
+func walkFields(at string, t reflect.Type, seen map[reflect.Type]bool, tell func(at string, owner reflect.Type, sf reflect.StructField)) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		walkFields(at, t.Elem(), seen, tell)
+	case reflect.Struct:
+		if seen[t] {
+			return
+		}
+		seen[t] = true
+		for i := range t.NumField() {
+			sf := t.Field(i)
+			tell(at+"."+sf.Name, t, sf)
+			walkFields(at+"."+sf.Name, sf.Type, seen, tell)
+		}
+	}
+}
+
+// readHiding reads the tags view and sensitive. A misspelt one would show what must not
+// be shown.
+func readHiding(where string, tags reflect.StructTag, report func(where, format string, args ...any)) (hidden, sensitive bool) {
 	for _, tag := range [][2]string{{"view", "-"}, {"sensitive", "true"}} {
-		// A misspelt tag would show what must not be shown.
 		if v, given := tags.Lookup(tag[0]); given && v != tag[1] {
 			report(where, "tag %s:%q means nothing: it is %s:%q or absent", tag[0], v, tag[0], tag[1])
 		}
 	}
+	return tags.Get("view") == "-", tags.Get("sensitive") == "true"
+}
+
+// readTags reads a field's policy.
+func readTags(name, where string, tags reflect.StructTag, report func(where, format string, args ...any)) Field {
+	f := Field{Name: name, Doc: tags.Get("doc"), Follows: tags.Get("follows")}
+	f.Hidden, f.Sensitive = readHiding(where, tags, report)
 	for _, s := range strings.Split(tags.Get("set"), ",") {
 		if s = strings.TrimSpace(s); slices.Contains(setters, s) {
 			f.Set = append(f.Set, s)
@@ -187,6 +297,8 @@ func sample(t reflect.Type, depth int) reflect.Value {
 	case t == reflect.TypeFor[JSON]() || t == reflect.TypeFor[json.RawMessage]():
 		v.SetBytes([]byte(`"a"`))
 		return v
+	case t == reflect.TypeFor[Money]():
+		return reflect.ValueOf(Money{7, "EUR"})
 	case implementsMarshaler(t):
 		// Its zero, unless it takes what we make up.
 		if t.Kind() != reflect.Struct {

@@ -173,5 +173,5 @@ func (r *Run) Waits() (out []Waiting) {
 			}
 		}
 	}
-	return out
+	return Redacted(r.Redaction(), out) // nobody decides by a list
 }

@@ -35,7 +35,6 @@ type Machine struct {
 	commands []Command
 	visible  bool
 	stopped  []string // steps that are told to stop
-	upcoming JSON     // the state that is about to be set: sensitive values in it are masked already
 }
 
 // NewMachine makes a machine for a run that has not started. The definition
@@ -139,7 +138,7 @@ func (m *Machine) decide(in Input) Receipt {
 // emit makes an event, applies it, and adds the commands that follow from it.
 func (m *Machine) emit(t EventType, step string, data any) Event {
 	e := Event{Seq: m.run.Seq + 1, At: m.at, Type: t, V: 1, Turn: m.run.Turn, Step: step, Tenant: m.run.Tenant,
-		TraceID: m.trace, Data: m.mark(t, mustEncode(data))}
+		TraceID: m.trace, Data: mustEncode(data)}
 	if t == EventTurnStarted {
 		e.Turn++
 	}

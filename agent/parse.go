@@ -3,7 +3,7 @@ package agent
 import (
 	"bytes"
 	"fmt"
-	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -16,37 +16,70 @@ import (
 // where encoding/json stops.
 const maxDepth, ownDepth = 64, 10_000
 
-// maxExponent bounds a number's exponent: 1e999999999 is nine bytes of input
-// and would be a gigabyte of digits.
+// maxExponent bounds a number's exponent, as it is read and as it would be written:
+// 1e999999999 is nine bytes of input and would be a gigabyte of digits.
 const maxExponent = 400
 
 // A parsed value is nil, bool, string, number, []any or map[string]any.
 type number string
 
-// parser reads one JSON text. at is a path for error messages.
+// parser reads one JSON text, in a time that grows with its length alone.
 type parser struct {
 	data []byte
 	pos  int
 	own  bool // see Encode
+	at   *at  // the place of the value that is read
 }
+
+// at is a place in a JSON text; nil is the whole.
+type at struct {
+	up    *at
+	key   string
+	index int // of an element; -1 of a member
+}
+
+func (a *at) member(key string) *at { return &at{a, key, -1} }
+func (a *at) element(i int) *at     { return &at{a, "", i} }
+
+// String is the place as a JSON Pointer.
+func (a *at) String() string {
+	var parts []string
+	for ; a != nil; a = a.up {
+		if a.index >= 0 {
+			parts = append(parts, strconv.Itoa(a.index))
+		} else {
+			parts = append(parts, pointerEscapes.Replace(a.key))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	slices.Reverse(parts)
+	return "/" + strings.Join(parts, "/")
+}
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
 func parseValue(data []byte) (any, error) { return (&parser{data: data}).all() }
 
 func parseOwn(data []byte) (any, error) { return (&parser{data: data, own: true}).all() }
 
 func (p *parser) all() (any, error) {
-	v, err := p.value("", 0)
+	v, err := p.value(0)
 	if err != nil {
 		return nil, err
 	}
 	p.space()
 	if p.pos != len(p.data) {
-		return nil, p.fail("", "text after the value")
+		return nil, p.fail("text after the value")
 	}
 	return v, nil
 }
 
-func (p *parser) fail(path, format string, args ...any) error {
+// fail is the only one that renders the place: a text of a megabyte may have as many
+// places as bytes.
+func (p *parser) fail(format string, args ...any) error {
+	path := p.at.String()
 	if path == "" {
 		path = "/"
 	}
@@ -64,23 +97,23 @@ func (p *parser) space() {
 	}
 }
 
-func (p *parser) value(path string, depth int) (any, error) {
+func (p *parser) value(depth int) (any, error) {
 	if limit := p.depth(); depth > limit {
-		return nil, p.fail(path, "more than %d levels", limit)
+		return nil, p.fail("more than %d levels", limit)
 	}
 	p.space()
 	if p.pos >= len(p.data) {
-		return nil, p.fail(path, "the text ends where a value should be")
+		return nil, p.fail("the text ends where a value should be")
 	}
 	switch c := p.data[p.pos]; {
 	case c == '{':
-		return p.object(path, depth)
+		return p.object(depth)
 	case c == '[':
-		return p.array(path, depth)
+		return p.array(depth)
 	case c == '"':
-		return p.text(path)
+		return p.text()
 	case c == '-' || c >= '0' && c <= '9':
-		return p.number(path)
+		return p.number()
 	}
 	for _, w := range []struct {
 		text  string
@@ -91,7 +124,7 @@ func (p *parser) value(path string, depth int) (any, error) {
 			return w.value, nil
 		}
 	}
-	return nil, p.fail(path, "no JSON value starts with %q", rune(p.data[p.pos]))
+	return nil, p.fail("no JSON value starts with %q", rune(p.data[p.pos]))
 }
 
 func (p *parser) depth() int {
@@ -118,7 +151,7 @@ func (p *parser) fold(key string) string {
 	}, key)
 }
 
-func (p *parser) object(path string, depth int) (any, error) {
+func (p *parser) object(depth int) (any, error) {
 	p.pos++
 	out := map[string]any{}
 	folded := map[string]string{}
@@ -130,36 +163,38 @@ func (p *parser) object(path string, depth int) (any, error) {
 	for {
 		p.space()
 		if p.pos >= len(p.data) || p.data[p.pos] != '"' {
-			return nil, p.fail(path, "a key in quotes should be here")
+			return nil, p.fail("a key in quotes should be here")
 		}
-		key, err := p.text(path)
+		key, err := p.text()
 		if err != nil {
 			return nil, err
 		}
 		fold := p.fold(key)
 		if other, dup := folded[fold]; dup {
 			if other == key {
-				return nil, p.fail(path, "duplicate key %q", key)
+				return nil, p.fail("duplicate key %q", key)
 			}
-			return nil, p.fail(path, "keys %q and %q differ only in case", other, key)
+			return nil, p.fail("keys %q and %q differ only in case", other, key)
 		}
 		folded[fold] = key
 		p.space()
 		if p.pos >= len(p.data) || p.data[p.pos] != ':' {
-			return nil, p.fail(path, "a colon should follow key %q", key)
+			return nil, p.fail("a colon should follow key %q", key)
 		}
 		p.pos++
-		if out[key], err = p.value(path+"/"+key, depth+1); err != nil {
+		p.at = p.at.member(key)
+		if out[key], err = p.value(depth + 1); err != nil {
 			return nil, err
 		}
-		more, err := p.next(path, '}')
+		p.at = p.at.up
+		more, err := p.next('}')
 		if err != nil || !more {
 			return out, err
 		}
 	}
 }
 
-func (p *parser) array(path string, depth int) (any, error) {
+func (p *parser) array(depth int) (any, error) {
 	p.pos++
 	out := []any{}
 	p.space()
@@ -168,12 +203,14 @@ func (p *parser) array(path string, depth int) (any, error) {
 		return out, nil
 	}
 	for {
-		v, err := p.value(path+"/"+strconv.Itoa(len(out)), depth+1)
+		p.at = p.at.element(len(out))
+		v, err := p.value(depth + 1)
 		if err != nil {
 			return nil, err
 		}
+		p.at = p.at.up
 		out = append(out, v)
-		more, err := p.next(path, ']')
+		more, err := p.next(']')
 		if err != nil || !more {
 			return out, err
 		}
@@ -181,7 +218,7 @@ func (p *parser) array(path string, depth int) (any, error) {
 }
 
 // next reads a comma (more follows) or the closing byte.
-func (p *parser) next(path string, closing byte) (bool, error) {
+func (p *parser) next(closing byte) (bool, error) {
 	p.space()
 	if p.pos < len(p.data) {
 		switch p.data[p.pos] {
@@ -193,10 +230,10 @@ func (p *parser) next(path string, closing byte) (bool, error) {
 			return false, nil
 		}
 	}
-	return false, p.fail(path, "a comma or %q should be here", string(closing))
+	return false, p.fail("a comma or %q should be here", string(closing))
 }
 
-func (p *parser) text(path string) (string, error) {
+func (p *parser) text() (string, error) {
 	p.pos++
 	start := p.pos
 	for p.pos < len(p.data) && p.data[p.pos] >= 0x20 && p.data[p.pos] != '"' && p.data[p.pos] != '\\' {
@@ -205,7 +242,7 @@ func (p *parser) text(path string) (string, error) {
 	if p.pos < len(p.data) && p.data[p.pos] == '"' {
 		s := string(p.data[start:p.pos])
 		if !utf8.ValidString(s) {
-			return "", p.fail(path, "invalid UTF-8")
+			return "", p.fail("invalid UTF-8")
 		}
 		p.pos++
 		return s, nil
@@ -216,13 +253,13 @@ func (p *parser) text(path string) (string, error) {
 		case c == '"':
 			p.pos++
 			if !utf8.Valid(out) {
-				return "", p.fail(path, "invalid UTF-8")
+				return "", p.fail("invalid UTF-8")
 			}
 			return string(out), nil
 		case c < 0x20:
-			return "", p.fail(path, "control character %#02x in a string must be escaped", c)
+			return "", p.fail("control character %#02x in a string must be escaped", c)
 		case c == '\\':
-			r, err := p.escape(path)
+			r, err := p.escape()
 			if err != nil {
 				return "", err
 			}
@@ -232,12 +269,12 @@ func (p *parser) text(path string) (string, error) {
 			p.pos++
 		}
 	}
-	return "", p.fail(path, "the text ends inside a string")
+	return "", p.fail("the text ends inside a string")
 }
 
-func (p *parser) escape(path string) (rune, error) {
+func (p *parser) escape() (rune, error) {
 	if p.pos+1 >= len(p.data) {
-		return 0, p.fail(path, "the text ends inside an escape")
+		return 0, p.fail("the text ends inside an escape")
 	}
 	c := p.data[p.pos+1]
 	if i := strings.IndexByte(`"\/bfnrt`, c); i >= 0 {
@@ -245,20 +282,20 @@ func (p *parser) escape(path string) (rune, error) {
 		return rune("\"\\/\b\f\n\r\t"[i]), nil
 	}
 	if c != 'u' {
-		return 0, p.fail(path, "unknown escape %q", p.data[p.pos:p.pos+2])
+		return 0, p.fail("unknown escape %q", p.data[p.pos:p.pos+2])
 	}
-	r, err := p.hex4(path)
+	r, err := p.hex4()
 	if err != nil {
 		return 0, err
 	}
 	if r == 0 {
-		return 0, p.fail(path, "the character U+0000 is not allowed")
+		return 0, p.fail("the character U+0000 is not allowed")
 	}
 	if !utf16.IsSurrogate(r) {
 		return r, nil
 	}
 	if p.pos+1 < len(p.data) && p.data[p.pos] == '\\' && p.data[p.pos+1] == 'u' {
-		low, err := p.hex4(path)
+		low, err := p.hex4()
 		if err != nil {
 			return 0, err
 		}
@@ -266,22 +303,22 @@ func (p *parser) escape(path string) (rune, error) {
 			return full, nil
 		}
 	}
-	return 0, p.fail(path, "lone surrogate")
+	return 0, p.fail("lone surrogate")
 }
 
-func (p *parser) hex4(path string) (rune, error) {
+func (p *parser) hex4() (rune, error) {
 	if p.pos+6 > len(p.data) {
-		return 0, p.fail(path, "the text ends inside an escape")
+		return 0, p.fail("the text ends inside an escape")
 	}
 	n, err := strconv.ParseUint(string(p.data[p.pos+2:p.pos+6]), 16, 16)
 	if err != nil {
-		return 0, p.fail(path, "an escape needs four hexadecimal digits")
+		return 0, p.fail("an escape needs four hexadecimal digits")
 	}
 	p.pos += 6
 	return rune(n), nil
 }
 
-func (p *parser) number(path string) (any, error) {
+func (p *parser) number() (any, error) {
 	start := p.pos
 	digits := func() int {
 		from := p.pos
@@ -295,16 +332,16 @@ func (p *parser) number(path string) (any, error) {
 	}
 	from := p.pos
 	if n := digits(); n == 0 {
-		return nil, p.fail(path, "a digit should follow the minus sign")
+		return nil, p.fail("a digit should follow the minus sign")
 	} else if n > 1 && p.data[from] == '0' {
-		return nil, p.fail(path, "a number has no leading zero")
+		return nil, p.fail("a number has no leading zero")
 	}
 	plain := true
 	if p.pos < len(p.data) && p.data[p.pos] == '.' {
 		plain = false
 		p.pos++
 		if digits() == 0 {
-			return nil, p.fail(path, "a digit should follow the point")
+			return nil, p.fail("a digit should follow the point")
 		}
 	}
 	if p.pos < len(p.data) && (p.data[p.pos] == 'e' || p.data[p.pos] == 'E') {
@@ -314,7 +351,7 @@ func (p *parser) number(path string) (any, error) {
 			p.pos++
 		}
 		if digits() == 0 {
-			return nil, p.fail(path, "a digit should follow the exponent's sign")
+			return nil, p.fail("a digit should follow the exponent's sign")
 		}
 	}
 	text := string(p.data[start:p.pos])
@@ -326,7 +363,7 @@ func (p *parser) number(path string) (any, error) {
 	}
 	n, ok := canonicalNumber(text)
 	if !ok {
-		return nil, p.fail(path, "the number's exponent is beyond %d", maxExponent)
+		return nil, p.fail("the number's exponent is beyond %d", maxExponent)
 	}
 	return n, nil
 }
@@ -359,12 +396,14 @@ func canonicalNumber(text string) (number, bool) {
 	n := len(digits)
 	switch {
 	case point >= n: // an integer: exact, at any size
-		i, _ := new(big.Int).SetString(digits+strings.Repeat("0", point-n), 10)
-		return number(sign + i.String()), true
+		return number(sign + digits + strings.Repeat("0", point-n)), true
 	case point > 0 && point <= 21:
 		return number(sign + digits[:point] + "." + digits[point:]), true
 	case point > -6 && point <= 0:
 		return number(sign + "0." + strings.Repeat("0", -point) + digits), true
+	}
+	if point-1 > maxExponent || point-1 < -maxExponent {
+		return "", false // what is written must be read again
 	}
 	e := strconv.Itoa(point - 1)
 	if point-1 > 0 {

@@ -8,17 +8,18 @@ import (
 )
 
 // view is what the model is shown now.
-func (m *Machine) view() View { return m.run.view(m.at, m.shownState(m.run.State), m.def.hidden()) }
+func (m *Machine) view() View { return m.run.view(m.at) }
 
 // view is what the model is shown of a run. It holds what must be shown, then as
 // many recent turns as there is room for, whole or not at all.
-func (r *Run) view(at time.Time, state JSON, hidden []string) View {
+func (r *Run) view(at time.Time) View {
+	x := r.FromModel()
 	v := View{Agent: r.Agent, Version: r.Version, Turn: r.Turn, At: at, Phase: r.Phase, LastWord: r.LastWord, Limit: r.Limits.View,
-		State: state, Provenance: r.shownProvenance(hidden), Facts: r.Facts, Rulings: r.shownRulings(),
+		State: r.shown(r.State), Provenance: r.shownProvenance(), Facts: r.Facts, Rulings: Redacted(x, r.shownRulings()),
 		Earlier: r.Trimmed, Left: r.left()}
 	for _, g := range r.Gates {
 		if g.Status == GateOpen && g.Kind != KindDoubt {
-			v.Waiting = append(v.Waiting, ViewGate{ID: g.ID, Tool: g.Tool, Title: g.Title, Roles: g.Roles, ExpiresAt: g.ExpiresAt,
+			v.Waiting = append(v.Waiting, ViewGate{ID: g.ID, Tool: g.Tool, Title: x.Text(g.Title), Roles: g.Roles, ExpiresAt: g.ExpiresAt,
 				Quorum: g.Quorum, Approved: len(g.Approvals), Replaces: g.Replaces})
 		}
 	}
@@ -31,7 +32,7 @@ func (r *Run) view(at time.Time, state JSON, hidden []string) View {
 		}
 	}
 	for _, t := range r.Turns {
-		v.Turns = append(v.Turns, r.viewTurn(t))
+		v.Turns = append(v.Turns, r.viewTurn(t, x))
 	}
 	if v.roughly() < r.Limits.View/2 || len(mustEncode(v)) <= r.Limits.View {
 		return v // as it is nearly always
@@ -39,7 +40,7 @@ func (r *Run) view(at time.Time, state JSON, hidden []string) View {
 	v.Turns = nil
 	room := r.Limits.View - len(mustEncode(v))
 	for i := len(r.Turns) - 1; i >= 0; i-- {
-		t := r.viewTurn(r.Turns[i])
+		t := r.viewTurn(r.Turns[i], x)
 		size := len(mustEncode(t))
 		if size > room && i >= len(r.Turns)-2 {
 			// The turn that is answered now, and the one whose answers are new:
@@ -57,27 +58,47 @@ func (r *Run) view(at time.Time, state JSON, hidden []string) View {
 	return v
 }
 
-// shownState is the state without hidden fields, sensitive ones masked.
-func (m *Machine) shownState(state JSON) JSON {
-	all := object(state)
-	out := map[string]any{}
-	for _, f := range m.def.fields {
-		v, ok := all[f.Name]
-		switch {
-		case !ok || f.Hidden:
-		case f.Sensitive && !sameValue(v, object(m.def.zero)[f.Name]):
-			out[f.Name] = masked
-		default:
-			out[f.Name] = v
-		}
+// shown is the state without hidden fields, sensitive ones masked where they
+// hold something.
+func (r *Run) shown(state JSON) JSON {
+	if len(r.Hidden)+len(r.Sensitive) == 0 {
+		return state
 	}
-	return encodeValue(out)
+	return encodeValue(shown(valueOf(state), nil, pathsOf(r.Hidden), pathsOf(r.Sensitive)))
 }
 
-func (r *Run) shownProvenance(hidden []string) map[string]ViewField {
+func shown(v any, place []string, hidden, sensitive [][]string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, k := range sortedKeys(v) {
+			switch at := append(place, k); {
+			case is(at, hidden):
+				delete(v, k)
+			case is(at, sensitive):
+				if !isZero(v[k]) {
+					v[k] = masked
+				}
+			default:
+				v[k] = shown(v[k], at, hidden, sensitive)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = shown(v[i], place, hidden, sensitive)
+		}
+	}
+	return v
+}
+
+// is reports a place in the state that is one of the fields.
+func is(place []string, paths [][]string) bool {
+	return slices.ContainsFunc(paths, func(p []string) bool { return len(p) == len(place) && named(place, [][]string{p}) })
+}
+
+func (r *Run) shownProvenance() map[string]ViewField {
 	out := map[string]ViewField{}
 	for _, f := range sortedKeys(r.Provenance) {
-		if slices.Contains(hidden, f) {
+		if slices.Contains(r.Hidden, f) {
 			continue
 		}
 		p, c := r.Provenance[f], r.Confirmed[f]
@@ -111,14 +132,14 @@ func (r *Run) shownRulings() []ViewRuling {
 	return out
 }
 
-func (r *Run) viewTurn(t Turn) ViewTurn {
-	out := ViewTurn{N: t.N, Opening: t.Opening, Cut: t.Cut}
+func (r *Run) viewTurn(t Turn, x *Redaction) ViewTurn {
+	out := ViewTurn{N: t.N, Opening: x.told(t.Opening), Cut: t.Cut}
 	for _, it := range t.Opening {
 		if it.Step == "" {
 			continue
 		}
 		if s := r.step(it.Step); s != nil {
-			out.Results = append(out.Results, r.viewItem(s))
+			out.Results = append(out.Results, Redacted(x, r.viewItem(s)))
 		}
 	}
 	if t.Proposal == nil {
@@ -130,7 +151,7 @@ func (r *Run) viewTurn(t Turn) ViewTurn {
 		if c.Raw != "" {
 			vc.Args = JSON("{}") // a later request must hold valid JSON
 		}
-		vc.Answer = r.viewAnswer(c)
+		vc.Answer = Redacted(x, r.viewAnswer(c))
 		out.Calls = append(out.Calls, vc)
 	}
 	return out
@@ -204,18 +225,18 @@ func flagLetter(s string) bool {
 }
 
 func (r *Run) left() Left {
-	b, u := r.Limits.Budget, r.Used
+	b, u, g := r.Limits.Budget, r.Used, r.Granted
 	var l Left
 	if b.Turns >= 0 {
-		n := max(b.Turns-u.Turns, 0)
+		n := max(b.Turns-(u.Turns-g.Turns), 0)
 		l.Turns = &n
 	}
 	if b.ModelCalls >= 0 {
-		n := max(b.ModelCalls-u.ModelCalls, 0)
+		n := max(b.ModelCalls-(u.ModelCalls-g.ModelCalls), 0)
 		l.ModelCalls = &n
 	}
 	if b.Tokens >= 0 {
-		n := max(b.Tokens-u.Usage.Total(), 0)
+		n := max(b.Tokens-(u.Usage.Total()-g.Tokens), 0)
 		l.Tokens = &n
 	}
 	return l
@@ -295,3 +316,27 @@ func (t ViewTurn) roughly() int {
 }
 
 func (i ViewItem) roughly() int { return 120 + len(i.Text) + len(i.Result) + len(i.Part) }
+
+// FromModel hides from the model's view of results and of what code tells it the values
+// that the state does not show it either. What users and the model itself wrote stays.
+func (r *Run) FromModel() *Redaction {
+	secret := slices.Concat(r.Sensitive, r.onlyHidden())
+	if len(secret) == 0 {
+		return &Redaction{}
+	}
+	return &Redaction{paths: [][]string{}, known: knownOf(slices.Concat(r.heldBy(secret), r.Known, r.Unseen)), values: true}
+}
+
+// told are items as the model is shown them.
+func (x *Redaction) told(items []Item) []Item {
+	if !x.Hides() {
+		return items
+	}
+	out := slices.Clone(items)
+	for i := range out {
+		if out[i].Kind != ItemMessage {
+			out[i].Text = x.Text(out[i].Text)
+		}
+	}
+	return out
+}

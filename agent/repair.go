@@ -49,7 +49,9 @@ func RepairOf(events []Event, in UndoSteps) (*Repair, error) {
 	r := &Run{}
 	for _, e := range events {
 		if e.Type != EventTrimmed {
-			apply(r, e)
+			if err := tryApply(r, e); err != nil {
+				return nil, err
+			}
 		}
 	}
 	r.Undo, r.Cancel = nil, nil // nothing is under way any more

@@ -68,15 +68,13 @@ func (w *watcher) rollback(e agent.Event) {
 	}
 }
 
-// ofTurn reports whether a step, or what it undoes, was begun in a turn, or stands in
-// the place of one that was.
+// ofTurn reports whether a step, or what it undoes or stands in the place of, was begun
+// in a turn.
 func (w *watcher) ofTurn(r *agent.Run, step string, turn int) bool {
-	for _, s := range slices.Backward(r.Steps) {
-		switch {
-		case s.ID != step:
-		case s.Undoes != "":
+	for _, s := range slices.Backward(r.Steps) { // what it names is older
+		if s.ID == step && s.Undoes != "" {
 			step = s.Undoes
-		case s.Replaces != "":
+		} else if s.ID == step && s.Replaces != "" {
 			step = s.Replaces
 		}
 	}

@@ -73,7 +73,15 @@ type Run struct {
 	Principal   Principal `json:"principal"`
 	User        string    `json:"user"` // the subject that the run serves
 	Limits      Limits    `json:"limits"`
-	Sensitive   []string  `json:"sensitive,omitempty"` // fields whose values are masked where people look
+	// Sensitive are the fields whose values only who decides about them sees, and Hidden
+	// those that no model is shown: names, or places such as guests.passport.
+	Sensitive []string `json:"sensitive,omitempty"`
+	Hidden    []string `json:"hidden,omitempty"`
+	// Known are values that stood in sensitive fields, or where one was named, and are not
+	// in the state; Unseen the same of hidden ones. KnownCut: there were too many to keep.
+	Known    []JSON `json:"known,omitempty"`
+	Unseen   []JSON `json:"unseen,omitempty"`
+	KnownCut bool   `json:"known_cut,omitempty"`
 	// ScopeOf is what the run's effects are unique in, where it is not its own
 	// address and first run id.
 	ScopeOf string `json:"scope,omitempty"`
@@ -248,7 +256,6 @@ type Proposal struct {
 	Opaque       JSON           `json:"opaque,omitempty"`    // the provider's own items, bound to Model
 	ActiveMS     int64          `json:"active_ms,omitempty"` // of the attempt that answered
 	Excess       int            `json:"excess,omitempty"`    // calls that it made, where they were too many to be kept
-	Masks        []Mask         `json:"masks,omitempty"`     // places in it that people are not shown
 }
 
 // ProposedCall is one call of a proposal and its one answer.
@@ -325,8 +332,6 @@ type Step struct {
 	Stopping *Stopping `json:"stopping,omitempty"`
 	Begun    bool      `json:"begun,omitempty"`
 	Again    bool      `json:"again,omitempty"` // it was stopped before it began, and a step in its place is to be made
-	// Masks are the places in its arguments, result and reason that people are not shown.
-	Masks []Mask `json:"masks,omitempty"`
 }
 
 // StepSource says who made the call.

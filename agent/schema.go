@@ -139,7 +139,7 @@ func texts(v any) []string {
 
 // check validates a parsed value and returns it without the nulls that stand
 // for "not given" (some models write null for every optional member).
-func (s *schema) check(v any, path string) (any, error) {
+func (s *schema) check(v any, path *at) (any, error) {
 	if len(s.types) > 0 && !slices.ContainsFunc(s.types, func(t string) bool { return hasType(v, t) }) {
 		return nil, Errorf(CodeInvalid, "%s must be %s, not %s", place(path), strings.Join(s.types, " or "), typeName(v))
 	}
@@ -157,7 +157,7 @@ func (s *schema) check(v any, path string) (any, error) {
 		out := make([]any, len(v))
 		for i, e := range v {
 			var err error
-			if out[i], err = s.items.check(e, fmt.Sprintf("%s/%d", path, i)); err != nil {
+			if out[i], err = s.items.check(e, path.element(i)); err != nil {
 				return nil, err
 			}
 		}
@@ -168,13 +168,13 @@ func (s *schema) check(v any, path string) (any, error) {
 	return v, nil
 }
 
-func (s *schema) checkObject(v map[string]any, path string) (any, error) {
+func (s *schema) checkObject(v map[string]any, path *at) (any, error) {
 	out := map[string]any{}
 	for _, k := range sortedKeys(v) {
 		member, known := s.properties[k]
 		switch {
 		case !known && s.closed:
-			return nil, Errorf(CodeInvalid, "%s does not exist; allowed: %s", place(path+"/"+k), strings.Join(sortedKeys(s.properties), ", "))
+			return nil, Errorf(CodeInvalid, "%s does not exist; allowed: %s", place(path.member(k)), strings.Join(sortedKeys(s.properties), ", "))
 		case !known:
 			member = s.additional
 		}
@@ -186,23 +186,23 @@ func (s *schema) checkObject(v map[string]any, path string) (any, error) {
 			continue
 		}
 		var err error
-		if out[k], err = member.check(v[k], path+"/"+k); err != nil {
+		if out[k], err = member.check(v[k], path.member(k)); err != nil {
 			return nil, err
 		}
 	}
 	for _, k := range s.required {
 		if _, given := v[k]; !given {
-			return nil, Errorf(CodeInvalid, "%s is missing", place(path+"/"+k))
+			return nil, Errorf(CodeInvalid, "%s is missing", place(path.member(k)))
 		}
 	}
 	return out, nil
 }
 
-func place(path string) string {
-	if path == "" {
+func place(path *at) string {
+	if path == nil {
 		return "the value"
 	}
-	return path
+	return path.String()
 }
 
 func hasType(v any, t string) bool {
@@ -239,7 +239,7 @@ func (s *schema) arguments(text string, t reflect.Type) (JSON, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v, err = s.check(v, ""); err != nil {
+	if v, err = s.check(v, nil); err != nil {
 		return nil, err
 	}
 	out := encodeValue(v)
@@ -257,8 +257,11 @@ func decodeStrict(j JSON, into any) error {
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
 		if t := (*json.UnmarshalTypeError)(nil); errors.As(err, &t) {
-			at := "/" + strings.ReplaceAll(t.Field, ".", "/")
-			return Errorf(CodeInvalid, "%s: %s does not fit %s", place(strings.TrimSuffix(at, "/")), t.Value, t.Type.Kind())
+			where := "the value"
+			if t.Field != "" {
+				where = "/" + strings.ReplaceAll(t.Field, ".", "/")
+			}
+			return Errorf(CodeInvalid, "%s: %s does not fit %s", where, t.Value, t.Type.Kind())
 		}
 		return Errorf(CodeInvalid, "%s", strings.TrimPrefix(err.Error(), "json: "))
 	}

@@ -1,6 +1,10 @@
 package agent
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Snapshot is all that a machine goes on from in the next Temporal run of a
 // chain: the run, and the events that the journal has not acknowledged. It is
@@ -27,16 +31,56 @@ func (m *Machine) Snapshot() Snapshot {
 	return Snapshot{V: SnapshotSchema, Run: m.run, Hash: m.hash, Before: m.before, Outbox: m.outbox}
 }
 
+// CheckRules says whether this code knows the decisions by which a run goes on:
+// CodeUnavailable where a newer build began it, or carried it on.
+func CheckRules(rules int) error {
+	if rules > Rules {
+		return Errorf(CodeUnavailable, "the run goes on by rules %d, and this build knows rules up to %d: %s", rules, Rules, newerBuild)
+	}
+	return nil
+}
+
+// CheckSnapshot says whether this code knows the schemas of a snapshot and of its run,
+// and the rules by which that goes on. Of what it does not know the code is
+// CodeUnavailable.
+func CheckSnapshot(snapshot, run, rules int) error {
+	if snapshot != SnapshotSchema || run != RunSchema {
+		return Errorf(CodeUnavailable, "the snapshot's schema is %d, and its run's %d; this build knows %d and %d: %s", snapshot, run, SnapshotSchema, RunSchema, newerBuild)
+	}
+	return CheckRules(rules)
+}
+
+// UnknownSnapshot is the error for a snapshot that does not decode: err says which
+// member this code does not know, or misses.
+func UnknownSnapshot(err error) error {
+	return Errorf(CodeUnavailable, "the run's snapshot is not of this build (%v): %s", err, newerBuild)
+}
+
+// newerBuild is what to do about a run that newer code has had. The starter looks for
+// it in what blocks a run.
+const newerBuild = "a newer build has had the run; deploy that build, or a newer one, on every worker of the task queue"
+
+// IsNewerBuild reports whether a text says that only a newer build can go on.
+func IsNewerBuild(text string) bool { return strings.Contains(text, newerBuild) }
+
 // Restore makes a machine that goes on from a snapshot. The next input is
-// [SnapshotLoaded]. CodeUnavailable says that only newer code can read it.
+// [SnapshotLoaded]. CodeUnavailable says that other code must go on with it: the
+// run's task waits for that. CodeInvalid says that it is no snapshot of such a run.
 func Restore(def *Definition, s Snapshot) (*Machine, error) {
 	switch {
 	case s.Run == nil:
 		return nil, Errorf(CodeInvalid, "the snapshot holds no run")
-	case s.V != SnapshotSchema || s.Run.V != RunSchema:
-		return nil, Errorf(CodeUnavailable, "the snapshot is of version %d.%d, this code knows %d.%d: it was made by a newer worker", s.V, s.Run.V, SnapshotSchema, RunSchema)
 	case s.Run.Agent != def.Name || s.Run.Version != def.Version:
 		return nil, Errorf(CodeInvalid, "the snapshot is of agent %s/v%d, not of %s/v%d", s.Run.Agent, s.Run.Version, def.Name, def.Version)
+	}
+	if err := CheckSnapshot(s.V, s.Run.V, s.Run.Rules); err != nil {
+		return nil, err
+	}
+	if why := s.Run.dangling(); why != "" {
+		return nil, Errorf(CodeInvalid, "the snapshot is damaged: %s", why)
+	}
+	if _, err := def.checkState(s.Run.State); err != nil {
+		return nil, def.changedState(clip(err.Error(), 300))
 	}
 	m := &Machine{def: def, run: s.Run, hash: s.Hash, before: s.Before, outbox: s.Outbox}
 	hash := s.Before
@@ -49,6 +93,40 @@ func Restore(def *Definition, s Snapshot) (*Machine, error) {
 	}
 	return m, nil
 }
+
+// dangling says what in a run refers to a step that it does not hold; "" for nothing.
+func (r *Run) dangling() string {
+	for _, g := range r.Gates {
+		if g.Status == GateOpen && r.step(g.StepID()) == nil {
+			return fmt.Sprintf("gate %s is open, and there is no step %s", g.ID, g.StepID())
+		}
+	}
+	for _, u := range r.Undo {
+		if u.As != "" && u.Stands == "" && r.step(u.As) == nil {
+			return fmt.Sprintf("step %s is being undone by step %s, which is not there", u.Step, u.As)
+		}
+	}
+	return ""
+}
+
+// CheckState compares the shape of the state that a run began with to that of this
+// code: CodeUnavailable names the field that is another.
+func (d *Definition) CheckState(was StateShape) error {
+	if changed := was.Changed(d.StateShape()); changed != "" {
+		return d.changedState(changed)
+	}
+	return nil
+}
+
+func (d *Definition) changedState(how string) error {
+	return Errorf(CodeUnavailable, "the state of agent %s/v%d is not the one that this run began with (%s): %s", d.Name, d.Version, how, stateChanged)
+}
+
+// stateChanged is what to do about it. The starter looks for it in what blocks a run.
+const stateChanged = "deploy a worker whose version keeps its state as it was, and put the change into a new version"
+
+// IsStateChanged reports whether a text says that a state changed under its version.
+func IsStateChanged(text string) bool { return strings.Contains(text, stateChanged) }
 
 // reopen sets the timers of gates anew and schedules the steps that wait, since
 // nothing of that outlives its Temporal run.

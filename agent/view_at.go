@@ -14,26 +14,7 @@ func ViewAt(events []Event, turn int) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	first, err := decodeData[StartedData](events[0])
-	if err != nil {
-		return View{}, Errorf(CodeInternal, "the data of event 1: %w", err)
-	}
-	return run.view(run.At, shownOf(run.State, first.Hidden, first.Sensitive), first.Hidden), nil
-}
-
-// shownOf is the state without hidden fields, sensitive ones masked where they
-// hold something.
-func shownOf(state JSON, hidden, sensitive []string) JSON {
-	all := object(state)
-	for _, name := range sortedKeys(all) {
-		switch {
-		case slices.Contains(hidden, name):
-			delete(all, name)
-		case slices.Contains(sensitive, name) && !isZero(all[name]):
-			all[name] = masked
-		}
-	}
-	return encodeValue(all)
+	return run.view(run.At), nil
 }
 
 // isZero reports a value that a Go type has before anything is set.

@@ -25,6 +25,8 @@ type call struct {
 	target     string // for the audit
 	outcome    string // for the audit: ok, or a code
 	route      string // for the metrics
+	run        string // address of the run that the request is about, once it is allowed
+	redacted   bool   // its answer is of several runs, or for who decides: it is redacted already
 }
 
 // principal is who acts: the caller, or the user on whose behalf they do.

@@ -78,8 +78,9 @@ func (s *Server) listEffects(ctx context.Context, c *call, in *effectsInput) (*b
 	}
 	rows, more := cut(rows, in.Size)
 	page := EffectPage{Effects: []EffectLine{}}
+	all := &store.Redactions{Reader: s.reads}
 	for _, e := range rows {
-		page.Effects = append(page.Effects, effectLineOf(e))
+		page.Effects = append(page.Effects, agent.Redacted(all.OfEffect(ctx, e), effectLineOf(e)))
 	}
 	if more {
 		page.Next = rows[len(rows)-1].Cursor
@@ -100,5 +101,5 @@ func (s *Server) resolve(ctx context.Context, c *call, in *resolveInput) (*body[
 	if err != nil {
 		return nil, err
 	}
-	return &body[EffectLine]{effectLineOf(e)}, nil
+	return &body[EffectLine]{agent.Redacted((&store.Redactions{Reader: s.reads}).OfEffect(ctx, e), effectLineOf(e))}, nil
 }

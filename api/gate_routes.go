@@ -110,9 +110,9 @@ func (s *Server) listGates(ctx context.Context, c *call, in *gatesInput) (*body[
 		return nil, err
 	}
 	rows, more := cut(rows, in.Size)
-	page := GatePage{Gates: []GateLine{}}
+	page, all := GatePage{Gates: []GateLine{}}, &store.Redactions{Reader: s.reads}
 	for _, r := range rows {
-		page.Gates = append(page.Gates, gateLineOf(r, d))
+		page.Gates = append(page.Gates, s.lineOfGate(ctx, c, r, d, all))
 	}
 	if more {
 		page.Next = rows[len(rows)-1].Cursor
@@ -139,7 +139,21 @@ func (s *Server) gate(ctx context.Context, c *call, in GatePath, v agent.Verdict
 		return "", none, err
 	}
 	on.Gate = &access.OnGate{Kind: row.Gate.Kind, Roles: s.deciders(row.Gate), Verdict: v}
-	return address, row, access.Check(c.caller, c.act, on)
+	if err = access.Check(c.caller, c.act, on); err == nil {
+		c.run = address
+	}
+	return address, row, err
+}
+
+// lineOfGate is a gate for the caller: whole where they decide about it.
+func (s *Server) lineOfGate(ctx context.Context, c *call, r store.GateRow, d desk.Desk, all *store.Redactions) GateLine {
+	line := gateLineOf(r, d)
+	g := r.Gate
+	g.Roles = s.deciders(g)
+	if access.Decides(c.caller, g, access.On{Tenant: c.caller.Tenant, Run: r.Address}) {
+		return line
+	}
+	return agent.Redacted(all.Of(ctx, store.Chain{Tenant: c.caller.Tenant, Address: r.Address, FirstRunID: r.FirstRunID}), line)
 }
 
 // deciders are the roles that may decide a gate now.
@@ -156,7 +170,8 @@ func (s *Server) getGate(ctx context.Context, c *call, in *GatePath) (*body[Gate
 		return nil, err
 	}
 	d, err := s.desk(ctx, c.caller.Tenant)
-	return &body[GateLine]{gateLineOf(row, d)}, err
+	c.redacted = true
+	return &body[GateLine]{s.lineOfGate(ctx, c, row, d, &store.Redactions{Reader: s.reads})}, err
 }
 
 func (s *Server) decide(ctx context.Context, c *call, in *verdictInput) (*body[DecidedGate], error) {

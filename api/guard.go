@@ -15,6 +15,7 @@ import (
 	"interlock/agent"
 	"interlock/api/access"
 	"interlock/signals"
+	"interlock/store"
 )
 
 // Route is one operation of the API.
@@ -40,10 +41,14 @@ func handle[I, O any](s *Server, r Route, do func(ctx context.Context, c *call, 
 		c := callOf(ctx)
 		out, err := do(ctx, c, in)
 		if err != nil {
-			return nil, s.problemOf(ctx, err)
+			p := s.problemOf(ctx, err)
+			return nil, redactedProblem(s.redaction(ctx, c), p)
 		}
 		c.outcome = "ok"
-		return out, nil
+		if c.redacted || r.Stream {
+			return out, nil
+		}
+		return agent.Redacted(s.redaction(ctx, c), out), nil
 	})
 }
 
@@ -145,7 +150,42 @@ func (s *Server) run(ctx context.Context, c *call, agentName, key string, on acc
 		return "", err
 	}
 	on.Tenant, on.Run, on.AsUser = c.caller.Tenant, address, c.asUser
-	return address, access.Check(c.caller, c.act, on)
+	err = access.Check(c.caller, c.act, on)
+	if err == nil {
+		c.run = address
+	}
+	return address, err
+}
+
+// redaction hides from the caller the sensitive values of the run that the request is
+// about. A run that its journal does not know yet is asked itself.
+func (s *Server) redaction(ctx context.Context, c *call) *agent.Redaction {
+	if c.run == "" {
+		return nil
+	}
+	x, err := store.Redaction(ctx, s.reads, chainOf(c.caller.Tenant, c.run))
+	if err == nil {
+		return x
+	}
+	if run, err := s.runs.Get(ctx, c.run); err == nil {
+		return run.Redaction()
+	}
+	if agent.ErrorCode(err) == agent.CodeNotFound {
+		return nil // it has said nothing
+	}
+	return agent.HideAll()
+}
+
+// redactedProblem is a problem whose texts may repeat what a run has said.
+func redactedProblem(x *agent.Redaction, err error) error {
+	var p *Problem
+	if errors.As(err, &p) && x.Hides() {
+		p.Detail = x.Text(p.Detail)
+		for i := range p.Errors {
+			p.Errors[i].Message = x.Text(p.Errors[i].Message)
+		}
+	}
+	return err
 }
 
 // targetOf is what a request's path names, for the audit: a run, with its gate or

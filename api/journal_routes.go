@@ -66,29 +66,8 @@ func (s *Server) listEvents(ctx context.Context, c *call, in *eventsInput) (*bod
 	if len(events) == 0 {
 		return &body[EventPage]{page}, nil
 	}
-	first := events[:1]
-	if first[0].Seq != 1 {
-		if first, err = s.reads.Events(ctx, chain, 1, 1); err != nil {
-			return nil, err
-		}
-	}
-	page.Events, err = masked(first, events)
-	page.After = events[len(events)-1].Seq
-	return &body[EventPage]{page}, err
-}
-
-// masked are events without the values of the fields that the run's first event
-// names as sensitive.
-func masked(first, events []agent.Event) ([]agent.Event, error) {
-	run, err := agent.Reduce(first)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]agent.Event, len(events))
-	for i, e := range events {
-		out[i] = e.Masked(run.Sensitive)
-	}
-	return out, nil
+	page.Events, page.After = events, events[len(events)-1].Seq
+	return &body[EventPage]{page}, nil
 }
 
 // journal is a run's events up to one, all of them for 0.
@@ -122,7 +101,7 @@ func (s *Server) stateAt(ctx context.Context, c *call, in *stateInput) (*body[Sh
 	if err != nil {
 		return nil, err
 	}
-	return &body[ShownRun]{ShownRun{Run: *run.Masked(), Address: address, Waits: run.Waits()}}, nil
+	return &body[ShownRun]{ShownRun{Run: *run, Address: address, Waits: run.Waits()}}, nil
 }
 
 func (s *Server) contextOf(ctx context.Context, c *call, in *contextInput) (*body[agent.View], error) {
@@ -151,6 +130,5 @@ func (s *Server) export(ctx context.Context, c *call, in *RunPath) (*exportOutpu
 	if err != nil {
 		return nil, err
 	}
-	shown, err := masked(events[:1], events)
-	return &exportOutput{fmt.Sprintf(`attachment; filename="%s-%s.json"`, in.Agent, in.Key), Exported{*run.Masked(), shown}}, err
+	return &exportOutput{fmt.Sprintf(`attachment; filename="%s-%s.json"`, in.Agent, in.Key), Exported{*run, events}}, nil
 }

@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"interlock/agent"
@@ -119,8 +121,13 @@ func (s *Server) listRuns(ctx context.Context, c *call, in *listInput) (*body[Ru
 	}
 	rows, more := cut(rows, in.Size)
 	page := RunPage{Runs: []RunLine{}}
+	all := &store.Redactions{Reader: s.reads}
 	for _, r := range rows {
-		page.Runs = append(page.Runs, lineOf(r))
+		line := lineOf(r)
+		if strings.Contains(line.Reason, " ") { // somebody's words, and none of code's
+			line = agent.Redacted(all.Of(ctx, store.Chain{Tenant: c.caller.Tenant, Address: r.Address, FirstRunID: r.FirstRunID}), line)
+		}
+		page.Runs = append(page.Runs, line)
 	}
 	if more {
 		page.Next = rows[len(rows)-1].Cursor
@@ -137,7 +144,7 @@ func (s *Server) getRun(ctx context.Context, c *call, in *RunPath) (*body[ShownR
 	if err != nil {
 		return nil, err
 	}
-	shown := ShownRun{Run: *run.Masked(), Address: address, Waits: run.Waits()}
+	shown := ShownRun{Run: *run, Address: address, Waits: run.Waits()}
 	if usage, err := s.reads.ModelUsage(ctx, c.caller.Tenant, address); err == nil {
 		shown.Bill = &Bill{usage.Calls, usage.Twice, usage.Usage}
 	}
@@ -152,6 +159,9 @@ func (s *Server) whyRun(ctx context.Context, c *call, in *RunPath) (*body[ShownW
 	w, err := s.runs.Why(ctx, address)
 	if err != nil {
 		return nil, err
+	}
+	if !slices.Contains(c.caller.May, access.Operator) {
+		w = w.Plain()
 	}
 	return &body[ShownWhy]{ShownWhy{Address: w.Address, FirstRunID: w.FirstRunID, Status: w.Status, Reason: w.Reason, Phase: w.Phase, Turn: w.Turn, Seq: w.Seq,
 		UpdatedAt: w.UpdatedAt, Sentence: w.Sentence, Next: w.Next, Waits: w.Waits, Activities: w.Activities, TaskFailures: w.TaskFailures,

@@ -89,6 +89,7 @@ func TestConverse(t *testing.T) {
 func TestEffects(t *testing.T) {
 	l := newLab(t)
 	ctx := context.Background()
+	l.run("k")
 	for i := range 3 {
 		key := fmt.Sprint("key-", i)
 		_, _, err := l.store.Claim(ctx, store.Claim{Tenant: "acme", Key: key, Address: "acme/desk/k", Scope: "s", Agent: "desk", Version: 1, Tool: "pay", Kind: agent.Keyed,

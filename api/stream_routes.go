@@ -81,7 +81,7 @@ func (s *Server) streamEvents(ctx context.Context, c *call, in *streamInput) (*h
 		return s.eventsOf(ctx, run, after, &answered)
 	}
 	return s.stream(ctx, c, from, func(ctx context.Context) <-chan sse.Frame {
-		return s.deltasOf(ctx, c.caller.Tenant, address, &answered)
+		return s.deltasOf(ctx, run, &answered)
 	})
 }
 
@@ -113,15 +113,14 @@ func (s *Server) place(ctx context.Context, c *call, run *store.Chain, id string
 	return after, err
 }
 
-// eventsOf is a run's journal, masked, and its end.
+// eventsOf is a run's journal, redacted, and its end. What an event tells of as sensitive
+// is hidden in those before it, too, as far as they are in the journal together.
 func (s *Server) eventsOf(ctx context.Context, run store.Chain, after int64, answered *atomic.Int64) sse.Source {
 	return func(yield func(sse.Frame, error) bool) {
-		var sensitive []string
-		known := false
+		var known agent.Follow
 		for e, err := range s.runs.WatchRun(ctx, &run, after) {
-			if err == nil && !known {
-				sensitive, err = s.sensitive(ctx, run, e)
-				known = true
+			if err == nil && e.Seq > known.Seq() {
+				err = store.Learn(ctx, s.reads, run, &known)
 			}
 			if err != nil {
 				if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
@@ -132,7 +131,7 @@ func (s *Server) eventsOf(ctx context.Context, run store.Chain, after int64, ans
 			if e.EndsCall() {
 				answered.Store(int64(e.Turn))
 			}
-			if !yield(sse.Frame{ID: placeOf(e.Seq, run), Data: e.Masked(sensitive)}, nil) {
+			if !yield(sse.Frame{ID: placeOf(e.Seq, run), Data: agent.Redacted(known.Redaction(), e)}, nil) {
 				return
 			}
 		}
@@ -140,29 +139,14 @@ func (s *Server) eventsOf(ctx context.Context, run store.Chain, after int64, ans
 	}
 }
 
-// sensitive are the fields that are masked: the run's first event names them.
-func (s *Server) sensitive(ctx context.Context, run store.Chain, e agent.Event) ([]string, error) {
-	first := []agent.Event{e}
-	if e.Seq != 1 {
-		var err error
-		if first, err = s.reads.Events(ctx, run, 1, 1); err != nil {
-			return nil, err
-		}
-	}
-	r, err := agent.Reduce(first)
-	if err != nil {
-		return nil, err
-	}
-	return r.Sensitive, nil
-}
-
 // deltasOf are the pieces of a run's answers, but for those of an answer that has
 // been shown whole.
-func (s *Server) deltasOf(ctx context.Context, tenant, address string, answered *atomic.Int64) <-chan sse.Frame {
-	heard := s.reads.Hear(ctx, store.Scope{Tenant: tenant, Address: address})
+func (s *Server) deltasOf(ctx context.Context, run store.Chain, answered *atomic.Int64) <-chan sse.Frame {
+	live := &store.Live{Reader: s.reads, Chain: run}
+	heard := s.reads.Hear(ctx, store.Scope{Tenant: run.Tenant, Address: run.Address})
 	return sse.Map(ctx, heard, func(d store.Delta) sse.Frame {
 		stale := func() bool { return int64(d.Turn) <= answered.Load() }
-		return sse.Frame{Event: "delta", Data: LiveDelta{d.Turn, d.Attempt, d.N, d.Text}, Stale: stale}
+		return sse.Frame{Event: "delta", Data: LiveDelta{d.Turn, d.Attempt, d.N, live.Text(ctx, d)}, Stale: stale}
 	})
 }
 

@@ -210,7 +210,13 @@ type News struct {
 }
 
 // NewsOf is what a run answers to a wait for what is new after an event.
+//
+// Sensitive values are redacted, at gates too: whoever decides about one asks for it.
 func NewsOf(r *agent.Run, after int64) News {
+	return agent.Redacted(r.Redaction(), newsOf(r, after))
+}
+
+func newsOf(r *agent.Run, after int64) News {
 	n := News{Again: r.News <= after && !r.Status.Ended(), Seq: r.Seq, Status: r.Status, Reason: r.Reason, Phase: r.Phase}
 	if r.Reply != nil && r.Reply.Seq > after {
 		n.Reply = r.Reply

@@ -52,7 +52,7 @@ func (l *look) wasClosed() (finding, bool) {
 	}
 	f := finding{fmt.Sprintf("was closed in Temporal as %s at %s", statusWord(l.status), stamp(l.closedAt)), ""}
 	if l.closing != "" {
-		f.sentence += ": " + brief(l.closing)
+		f.sentence += ": " + l.foreign(l.closing)
 	}
 	if l.row != nil {
 		f.sentence += fmt.Sprintf("; its journal ends at event %d, %s", l.row.Seq, state(l.row.Head.Status, l.row.Head.Reason))
@@ -96,8 +96,7 @@ func (l *look) diverged() (finding, bool) {
 	if !ok {
 		return finding{}, false
 	}
-	text := strings.TrimPrefix(a.Failure, signals.ErrDiverged+": ")
-	return finding{fmt.Sprintf("diverged: %s (%s)", brief(text), a.tries()),
+	return finding{fmt.Sprintf("diverged: %s (%s)", l.failure(a), a.tries()),
 		fmt.Sprintf("deploy the code that wrote the journal; or temporal workflow reset --workflow-id %s --event-id … --reason …, to the event that it names", l.address)}, true
 }
 
@@ -106,7 +105,7 @@ func (l *look) notDeployed() (finding, bool) {
 	if !ok {
 		return finding{}, false
 	}
-	return finding{fmt.Sprintf("blocked: %s (%s)", brief(a.Failure), a.tries()), "deploy a worker that has it"}, true
+	return finding{fmt.Sprintf("blocked: %s (%s)", l.failure(a), a.tries()), "deploy a worker that has it"}, true
 }
 
 func (l *look) storeDown() (finding, bool) {
@@ -114,7 +113,7 @@ func (l *look) storeDown() (finding, bool) {
 	if !ok {
 		return finding{}, false
 	}
-	return finding{fmt.Sprintf("its events cannot be recorded (%s): %s", a.tries(), brief(a.Failure)), "mend the store; the run goes on by itself"}, true
+	return finding{fmt.Sprintf("its events cannot be recorded (%s): %s", a.tries(), l.failure(a)), "mend the store; the run goes on by itself"}, true
 }
 
 func (l *look) cancelling() (finding, bool) {
@@ -133,7 +132,7 @@ func (l *look) cancelling() (finding, bool) {
 		f.next = "interlock gate show " + l.address + " " + g.ID
 	}
 	if a, ok := l.failing(func(Pending) bool { return true }); ok {
-		f.sentence += fmt.Sprintf(", which fails (%s): %s", a.tries(), brief(a.Failure))
+		f.sentence += fmt.Sprintf(", which fails (%s): %s", a.tries(), l.failure(a))
 	}
 	return f, true
 }
@@ -167,7 +166,7 @@ func (l *look) modelDown() (finding, bool) {
 	if l.run != nil && len(l.run.Turns) > 0 {
 		f.sentence += " since " + stamp(l.run.Turns[len(l.run.Turns)-1].At)
 	}
-	f.sentence += fmt.Sprintf(" (%s): %s", a.tries(), brief(a.Failure))
+	f.sentence += fmt.Sprintf(" (%s): %s", a.tries(), l.failure(a))
 	return f, true
 }
 
@@ -177,7 +176,7 @@ func (l *look) unjudged() (finding, bool) {
 	if !ok {
 		return finding{}, false
 	}
-	return finding{fmt.Sprintf("waits to start an approved step (%s, %s): %s", a.Type, a.tries(), brief(a.Failure)),
+	return finding{fmt.Sprintf("waits to start an approved step (%s, %s): %s", a.Type, a.tries(), l.failure(a)),
 		"mend what the workers look roles up in (tokens.revoked); the run goes on by itself"}, true
 }
 
@@ -187,7 +186,7 @@ func (l *look) held() (finding, bool) {
 	if !ok {
 		return finding{}, false
 	}
-	return finding{fmt.Sprintf("waits: %s (%s)", brief(a.Failure), a.Type), "interlock hold list, and interlock hold release once it may go on"}, true
+	return finding{fmt.Sprintf("waits: %s (%s)", l.failure(a), a.Type), "interlock hold list, and interlock hold release once it may go on"}, true
 }
 
 // stepFails: a tool is tried again and again.
@@ -205,7 +204,7 @@ func (l *look) stepFails() (finding, bool) {
 			}
 		}
 	}
-	return finding{fmt.Sprintf("%s fails (%s): %s", what, a.tries(), brief(a.Failure)), "wait, or interlock run cancel " + l.address}, true
+	return finding{fmt.Sprintf("%s fails (%s): %s", what, a.tries(), l.failure(a)), "wait, or interlock run cancel " + l.address}, true
 }
 
 func (l *look) inDoubt() (finding, bool) {

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflow/v1"
 
+	"interlock/agent"
 	"interlock/signals"
 )
 
@@ -39,6 +40,7 @@ type described struct {
 	queue       string
 	polled      time.Time // when a worker polled the queue last; zero: nobody did
 	pollers     bool      // polled is known
+	plain       bool      // texts of errors are left to the worker's log
 }
 
 // Pending is an activity that a run waits for.
@@ -179,13 +181,17 @@ func (d described) taskFails() (finding, bool) {
 	switch {
 	case d.taskFailure == "":
 	case d.task.GetAttempt() == 2:
-		f.sentence = "blocked: its workflow task has failed: " + brief(d.taskFailure)
+		f.sentence = "blocked: its workflow task has failed: " + d.foreign(d.taskFailure)
 	default: // the later ones may have had another reason; nobody keeps them
-		f.sentence += ", at first because: " + brief(d.taskFailure)
+		f.sentence += ", at first because: " + d.foreign(d.taskFailure)
 	}
 	switch {
 	case strings.Contains(d.taskFailure, "is not deployed"), strings.Contains(d.taskFailure, "unable to find workflow type"):
 		f.next = "deploy a worker that has it"
+	case agent.IsNewerBuild(d.taskFailure):
+		f.next = "deploy the newer build on every worker of task queue " + d.queue
+	case agent.IsStateChanged(d.taskFailure):
+		f.next = "deploy a worker whose version has its state as it was; a changed state is a new version of the agent"
 	case strings.Contains(d.taskFailure, "TMPRL1100"):
 		f.next = "deploy the code that the run was at work with; its history does not fit this one"
 	}
@@ -208,7 +214,7 @@ func (d described) noWorker() (finding, bool) {
 func (d described) activityFails() (finding, bool) {
 	for _, a := range d.activities {
 		if a.Failure != "" {
-			return finding{fmt.Sprintf("activity %s has failed %d times (%s)", a.Type, max(a.Attempt-1, 1), brief(a.Failure)), a.tries()}, true
+			return finding{fmt.Sprintf("activity %s has failed %d times (%s)", a.Type, max(a.Attempt-1, 1), d.failure(a)), a.tries()}, true
 		}
 	}
 	return finding{}, false
@@ -253,6 +259,41 @@ func (p Pending) tries() string {
 
 // stamp is a time as the journal's texts have it: UTC, whole seconds.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// failure is why an activity fails. Errors of stores, providers and tools name hosts,
+// accounts and statements: who does not run the system is told what kind it is.
+func (d described) failure(p Pending) string {
+	if !d.plain {
+		return brief(strings.TrimPrefix(p.Failure, signals.ErrDiverged+": "))
+	}
+	return p.inPlain()
+}
+
+func (p Pending) inPlain() string {
+	switch {
+	case p.ofKind(signals.ErrDiverged):
+		return "the run's journal has other events than its code makes"
+	case p.ofKind(signals.ErrNotDeployed):
+		return "no worker has what it needs"
+	case p.ofKind(signals.ErrHeld):
+		return "an operator holds it"
+	case p.ofKind(signals.ErrUnjudged):
+		return "the workers cannot find out who may approve"
+	case p.store():
+		return "the store cannot be reached, or refuses"
+	case p.Type == signals.ActivityCallModel:
+		return "the provider does not answer, or refuses"
+	}
+	return "the worker's log has the reason"
+}
+
+// foreign is somebody else's text for who may see it.
+func (d described) foreign(text string) string {
+	if d.plain {
+		return "an operator can see why"
+	}
+	return brief(text)
+}
 
 // brief keeps a foreign text to a line.
 func brief(text string) string {

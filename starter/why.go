@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -36,11 +37,34 @@ type Why struct {
 	TaskFailures int             `json:"task_failures,omitempty"` // of the run's workflow task, in a row
 	TaskFailure  string          `json:"task_failure,omitempty"`
 	Unseen       []string        `json:"unseen,omitempty"` // what could not be looked at, and why
+
+	plain string // Sentence without the texts of errors
+}
+
+// Plain is the answer for who does not run the system: without the texts of errors, which
+// name hosts, files and statements. They are in the workers' logs.
+func (w Why) Plain() Why {
+	if w.plain != "" {
+		w.Sentence = w.plain
+	}
+	w.Activities, w.Unseen = slices.Clone(w.Activities), slices.Clone(w.Unseen)
+	for i, p := range w.Activities {
+		if p.Failure != "" {
+			w.Activities[i].Failure = p.inPlain()
+		}
+	}
+	for i, u := range w.Unseen {
+		w.Unseen[i], _, _ = strings.Cut(u, ":")
+	}
+	if w.TaskFailure != "" {
+		w.TaskFailure = "an operator can see why"
+	}
+	return w
 }
 
 // Why says what a run waits for and which command comes next: from the store,
 // the ledger (a reader that is a [store.Ledger] too) and Temporal, each bounded
-// by itself. One of them that cannot be reached is named in Unseen, and the
+// by itself; sensitive values are masked. One of them that cannot be reached is named in Unseen, and the
 // answer made from the others; it is CodeUnavailable where none can, and
 // CodeNotFound where nobody knows the run. No worker need be up.
 func (s *Starter) Why(ctx context.Context, address string) (Why, error) {
@@ -55,19 +79,33 @@ func (s *Starter) Why(ctx context.Context, address string) (Why, error) {
 		return Why{Address: address, Unseen: l.unseen}, err
 	}
 	w := l.why()
+	w.Sentence, w.Next = l.says(w)
+	l.plain = true
+	w.plain, _ = l.says(w)
+	if l.run == nil {
+		return w, nil
+	}
+	plain := l.run.Redaction().Text(w.plain)
+	w = agent.Redacted(l.run.Redaction(), w)
+	w.plain = plain
+	return w, nil
+}
+
+// says is why, in a sentence, and what comes next.
+func (l *look) says(w Why) (sentence, next string) {
 	for _, find := range l.causes() {
 		if f, ok := find(); ok {
-			w.Sentence, w.Next = f.sentence, f.next
+			sentence, next = f.sentence, f.next
 			break
 		}
 	}
 	if w.Repairs != nil {
-		w.Sentence = "undoes steps of " + w.Repairs.Address + ", and " + w.Sentence
+		sentence = "undoes steps of " + w.Repairs.Address + ", and " + sentence
 	}
 	for _, r := range w.RepairedBy {
-		w.Sentence += "; repaired " + r.String()
+		sentence += "; repaired " + r.String()
 	}
-	return w, nil
+	return sentence, next
 }
 
 // look is all that could be seen of a run at one moment.

@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"reflect"
 	"runtime/debug"
@@ -61,23 +62,26 @@ func bytesOf[A any](ctx context.Context, args A) (agent.JSON, error) {
 
 // call runs the tool's function.
 func (t *Tool[S, A, R]) call(ctx context.Context, key Key, tx *sql.Tx, args A) (r R, err error) {
-	defer caught(t.spec.Name, &err)
+	defer caught("tool "+t.spec.Name, &err)
 	return t.run(ctx, key, tx, args)
 }
 
-// caught makes a panic in a tool's function an error of this attempt: never the
-// end of the worker.
-func caught(tool string, err *error) {
-	if p := recover(); p != nil {
-		*err = fmt.Errorf("tool %s panicked: %v\n%s", tool, p, firstLines(debug.Stack(), 2000))
-	}
+// Panicked is the error of a tool's code that panicked. Its text tells neither what it
+// panicked with nor where: that is for the worker's log.
+type Panicked struct {
+	What  string // the tool, or its keep
+	Value any
+	Stack []byte
 }
 
-func firstLines(b []byte, n int) []byte {
-	if len(b) > n {
-		return b[:n]
+func (p *Panicked) Error() string { return p.What + " panicked; the worker's log says where" }
+
+// caught makes a panic in a tool's code an error of this attempt: never the end of the
+// worker.
+func caught(what string, err *error) {
+	if p := recover(); p != nil {
+		*err = &Panicked{What: what, Value: p, Stack: debug.Stack()}
 	}
-	return b
 }
 
 // result is what the run gets of R: itself, or what Keep makes of it while the
@@ -99,6 +103,9 @@ func (t *Tool[S, A, R]) result(ctx context.Context, r R, limit int, p Ports) (Re
 	}
 	kept, err := t.kept(r)
 	if err != nil {
+		if panicked := (*Panicked)(nil); errors.As(err, &panicked) && p.Panicked != nil {
+			p.Panicked(panicked)
+		}
 		return Result{Unkept: text(err.Error())}, nil
 	}
 	if len(kept) > limit {
@@ -120,10 +127,6 @@ func text(s string) string {
 }
 
 func (t *Tool[S, A, R]) kept(r R) (j agent.JSON, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("keep of tool %s panicked: %v", t.spec.Name, p)
-		}
-	}()
+	defer caught("keep of tool "+t.spec.Name, &err)
 	return agent.Encode(t.keep(r))
 }

@@ -48,6 +48,8 @@ type Ports struct {
 	// NotAfter is until when an effect that has not begun may, by the clock of the
 	// database that its claim is in. Zero: no bound.
 	NotAfter time.Time
+	// Panicked is told of a panic whose error goes no further; nil: nobody is.
+	Panicked func(*Panicked)
 }
 
 // Ledger is the durable record of one run's effects, by [agent.Task].Key.

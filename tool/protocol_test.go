@@ -205,7 +205,7 @@ func TestKeyed(t *testing.T) {
 		_, err = kt.Attempt(ctx, task, p)
 		kind, _ = kindOf(t, err)
 		require.Equal(t, tool.FailedUnknown, kind)
-		require.ErrorContains(t, err, "panicked: oops")
+		require.ErrorContains(t, err, "panicked; the worker's log says where")
 		_, ok, _ := kt.Standing(ctx, task, p)
 		require.False(t, ok)
 		_, err = kt.Attempt(ctx, task, p)

@@ -110,7 +110,7 @@ func TestReconcilable(t *testing.T) {
 		kind, open := kindOf(t, err)
 		require.Equal(t, tool.FailedUnknown, kind)
 		require.True(t, open)
-		require.ErrorContains(t, err, "panicked: oops")
+		require.ErrorContains(t, err, "panicked; the worker's log says where")
 		require.Equal(t, 1, o.run)
 		require.Equal(t, 4, o.lookUp)
 		o.panics = false

@@ -206,6 +206,13 @@ func (d *dispatcher) tellings(ctx context.Context, a store.Appended, targets []n
 	if !ok {
 		return nil, nil
 	}
+	if n.Title != "" { // a notice goes to whoever reads the target, and decides nothing
+		x, err := store.Redaction(ctx, d.store, a.Chain)
+		if err != nil {
+			return nil, err
+		}
+		n.Title = x.Text(n.Title)
+	}
 	if n.Kind == notice.GateClosed {
 		if n.Roles, err = d.roles(ctx, a, n, targets); err != nil {
 			return nil, err

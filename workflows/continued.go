@@ -18,7 +18,13 @@ type continued struct {
 	Snapshot agent.Snapshot     `json:"snapshot"`
 	Lookups  []agent.Task       `json:"lookups,omitempty"`
 	Resolved []signals.Resolved `json:"resolved,omitempty"`
+	// State is what the state looked like when the run was carried on.
+	State agent.StateShape `json:"state"`
 }
+
+// continues reads what a run goes on from: a member that is not known, anywhere in
+// it, is refused, since what it says would be lost.
+var continues = agent.NewDecoder[continued]()
 
 // due reports that the history is long enough for the run to go on in a new
 // Temporal run.
@@ -57,39 +63,80 @@ func (l *loop) carriesOn() bool {
 // next ends this Temporal run and starts the one that goes on. Nothing may block
 // between the last look at the inbox and this: a signal would be lost.
 func (l *loop) next(ctx workflow.Context, start converter.RawValue) error {
-	c := continued{Snapshot: l.machine.Snapshot(), Lookups: l.lookups, Resolved: l.resolved}
+	c := continued{Snapshot: l.machine.Snapshot(), Lookups: l.lookups, Resolved: l.resolved, State: l.def.StateShape()}
 	if _, err := agent.Encode(c); err != nil {
 		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("the run cannot be carried on: %v", err), signals.ErrInvalid, nil)
 	}
 	return workflow.NewContinueAsNewError(ctx, l.info.WorkflowType.Name, start, c)
 }
 
+// blocks panics where other code must go on with the run, which blocks the task, and
+// hands back any other error.
+func blocks(err error) error {
+	if agent.ErrorCode(err) == agent.CodeUnavailable {
+		panic(err.Error())
+	}
+	return err
+}
+
+// readContinued reads the second argument of a run's workflow. CodeUnavailable: it is
+// a snapshot of this run by another build. Any other error: it is none of this run.
+func (l *loop) readContinued(data []byte) (continued, error) {
+	var head struct {
+		Snapshot struct {
+			V   int `json:"v"`
+			Run struct {
+				V          int    `json:"v"`
+				Rules      int    `json:"rules"`
+				Tenant     string `json:"tenant"`
+				Agent      string `json:"agent"`
+				Key        string `json:"key"`
+				FirstRunID string `json:"first_run_id"`
+			} `json:"run"`
+		} `json:"snapshot"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return continued{}, agent.Errorf(agent.CodeInvalid, "the second argument is no snapshot (%v)", err)
+	}
+	s, run := head.Snapshot, head.Snapshot.Run
+	if address := signals.Address(run.Tenant, run.Agent, run.Key); address != l.info.WorkflowExecution.ID || run.FirstRunID != l.info.FirstRunID {
+		return continued{}, agent.Errorf(agent.CodeInvalid, "the second argument is no snapshot of this run, but of run %q of %q", run.FirstRunID, address)
+	}
+	if err := agent.CheckSnapshot(s.V, run.V, run.Rules); err != nil {
+		return continued{}, err // rather than the first of the members that are unknown
+	}
+	c, err := continues.Decode(data)
+	if err != nil {
+		return c, agent.UnknownSnapshot(err)
+	}
+	return c, nil
+}
+
 // reopen goes on from where the Temporal run before stopped. The run keeps its
 // agent's version and limits; newer rules of the machine apply from here.
 func (l *loop) reopen(ctx workflow.Context, agents *agent.Registry, raw converter.RawValue) error {
-	var c continued
-	if err := json.Unmarshal(raw.Payload().GetData(), &c); err != nil || c.Snapshot.Run == nil {
-		return agent.Errorf(agent.CodeInvalid, "the second argument is no snapshot (%v)", err)
+	c, err := l.readContinued(raw.Payload().GetData())
+	if err != nil {
+		return blocks(err)
 	}
 	var rules int
 	fresh := workflow.SideEffect(ctx, func(workflow.Context) any { return agent.Rules })
 	if err := fresh.Get(&rules); err != nil {
 		return err
 	}
+	if err := agent.CheckRules(rules); err != nil {
+		return blocks(err)
+	}
 	run := c.Snapshot.Run
 	def, err := agents.Get(run.Agent, run.Version)
 	if err != nil {
 		panic(fmt.Sprintf("%v: the task waits for a worker that has it", err))
 	}
-	if run.Address() != l.info.WorkflowExecution.ID || run.FirstRunID != l.info.FirstRunID {
-		return agent.Errorf(agent.CodeInvalid, "the snapshot is of run %s of %s", run.FirstRunID, run.Address())
+	if err := def.CheckState(c.State); err != nil {
+		return blocks(err)
 	}
-	l.machine, err = agent.Restore(def, c.Snapshot)
-	switch {
-	case agent.ErrorCode(err) == agent.CodeUnavailable:
-		panic(fmt.Sprintf("%v: the task waits for a worker that reads it", err))
-	case err != nil:
-		return err
+	if l.machine, err = agent.Restore(def, c.Snapshot); err != nil {
+		return blocks(err)
 	}
 	l.def, l.lookups, l.resolved = def, c.Lookups, c.Resolved
 	l.inbox.first("", agent.SnapshotLoaded{Rules: rules, RunID: l.info.OriginalRunID})

@@ -254,7 +254,7 @@ func (l *loop) details() string {
 	r := l.machine.Run()
 	text := fmt.Sprintf("**%s** in phase **%s**, turn %d", r.Status, r.Phase, r.Turn)
 	if r.Reason != "" {
-		text += ": " + r.Reason
+		text += ": " + r.Redaction().Text(r.Reason)
 	}
 	for _, w := range r.Waits() {
 		text += "\n- " + waits(w)

@@ -4,6 +4,7 @@
 package workflows
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -40,7 +41,11 @@ type pins struct {
 	Rules       int          `json:"rules"`
 	Fingerprint string       `json:"fingerprint"`
 	Limits      agent.Limits `json:"limits"`
+	// State is what the state looks like: a change under the same version blocks the run.
+	State agent.StateShape `json:"state"`
 }
+
+var pinned = agent.NewDecoder[pins]()
 
 // Run is one execution of an agent, or a part of a long one: then before is
 // where the part before it stopped.
@@ -128,20 +133,27 @@ func (l *loop) first(ctx workflow.Context, agents *agent.Registry, s signals.Sta
 
 // open reads the pins and gives the machine its first inputs.
 func (l *loop) open(ctx workflow.Context, agents *agent.Registry, s signals.Start) error {
-	var p pins
+	var raw converter.RawValue
 	fresh := workflow.SideEffect(ctx, func(workflow.Context) any {
 		def, err := agents.Get(s.Agent, s.Version)
 		if err != nil {
 			panic(err) // blocks the task; nothing is recorded
 		}
-		return pins{Version: def.Version, Rules: agent.Rules, Fingerprint: def.Fingerprint(), Limits: def.Limits()}
+		return pins{Version: def.Version, Rules: agent.Rules, Fingerprint: def.Fingerprint(), Limits: def.Limits(), State: def.StateShape()}
 	})
-	if err := fresh.Get(&p); err != nil {
+	if err := fresh.Get(&raw); err != nil {
 		return err
+	}
+	p, err := readPins(raw.Payload().GetData())
+	if err != nil {
+		return blocks(err)
 	}
 	def, err := agents.Get(s.Agent, p.Version)
 	if err != nil {
 		panic(fmt.Sprintf("%v: the task waits for a worker that has it", err))
+	}
+	if err := def.CheckState(p.State); err != nil {
+		return blocks(err)
 	}
 	l.def, l.machine = def, agent.NewMachine(def)
 	user := s.User
@@ -157,6 +169,24 @@ func (l *loop) open(ctx workflow.Context, agents *agent.Registry, s signals.Star
 	}
 	l.inbox.first(s.TraceID, inputs...)
 	return nil
+}
+
+// readPins reads what the first task recorded. CodeUnavailable: it is a newer build's.
+func readPins(data []byte) (pins, error) {
+	var head struct {
+		Rules int `json:"rules"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return pins{}, err
+	}
+	if err := agent.CheckRules(head.Rules); err != nil {
+		return pins{}, err
+	}
+	p, err := pinned.Decode(data)
+	if err != nil {
+		return p, agent.UnknownSnapshot(err)
+	}
+	return p, nil
 }
 
 // unverified takes away what a sender says of its own authentication: nobody

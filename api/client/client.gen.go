@@ -441,13 +441,6 @@ type Limits struct {
 	Window       int64  `json:"window"`
 }
 
-// Mask defines model for Mask.
-type Mask struct {
-	At   string `json:"at"`
-	From int64  `json:"from,omitempty,omitzero"`
-	To   int64  `json:"to,omitempty,omitzero"`
-}
-
 // MessageBody defines model for MessageBody.
 type MessageBody struct {
 	AsUser string `json:"as_user,omitempty,omitzero"`
@@ -546,7 +539,6 @@ type Proposal struct {
 	Excess       int64          `json:"excess,omitempty,omitzero"`
 	Finish       string         `json:"finish"`
 	Instructions string         `json:"instructions,omitempty,omitzero"`
-	Masks        []Mask         `json:"masks,omitempty,omitzero"`
 	Model        string         `json:"model,omitempty,omitzero"`
 
 	// Opaque any JSON value; numbers keep every digit
@@ -701,8 +693,11 @@ type Run struct {
 	Gone        int64                   `json:"gone,omitempty,omitzero"`
 	Granted     *Granted                `json:"granted,omitempty"`
 	Handled     []Handled               `json:"handled,omitempty,omitzero"`
+	Hidden      []string                `json:"hidden,omitempty,omitzero"`
 	Kept        []Verdict               `json:"kept,omitempty,omitzero"`
 	Key         string                  `json:"key"`
+	Known       []json.RawMessage       `json:"known,omitempty,omitzero"`
+	KnownCut    bool                    `json:"known_cut,omitempty,omitzero"`
 	LastWord    bool                    `json:"last_word,omitempty,omitzero"`
 	Limits      Limits                  `json:"limits"`
 	News        int64                   `json:"news,omitempty,omitzero"`
@@ -730,18 +725,19 @@ type Run struct {
 	StartedAt   time.Time               `json:"started_at"`
 
 	// State any JSON value; numbers keep every digit
-	State   json.RawMessage `json:"state"`
-	Status  string          `json:"status"`
-	Steps   []Step          `json:"steps,omitempty,omitzero"`
-	Tenant  string          `json:"tenant"`
-	Trimmed *Trimmed        `json:"trimmed,omitempty"`
-	Turn    int64           `json:"turn"`
-	Turns   []Turn          `json:"turns,omitempty,omitzero"`
-	Undo    []Undoing       `json:"undo,omitempty,omitzero"`
-	Used    Used            `json:"used"`
-	User    string          `json:"user"`
-	V       int64           `json:"v"`
-	Version int64           `json:"version"`
+	State   json.RawMessage   `json:"state"`
+	Status  string            `json:"status"`
+	Steps   []Step            `json:"steps,omitempty,omitzero"`
+	Tenant  string            `json:"tenant"`
+	Trimmed *Trimmed          `json:"trimmed,omitempty"`
+	Turn    int64             `json:"turn"`
+	Turns   []Turn            `json:"turns,omitempty,omitzero"`
+	Undo    []Undoing         `json:"undo,omitempty,omitzero"`
+	Unseen  []json.RawMessage `json:"unseen,omitempty,omitzero"`
+	Used    Used              `json:"used"`
+	User    string            `json:"user"`
+	V       int64             `json:"v"`
+	Version int64             `json:"version"`
 }
 
 // RunCount defines model for RunCount.
@@ -836,8 +832,11 @@ type ShownRun struct {
 	Gone        int64                   `json:"gone,omitempty,omitzero"`
 	Granted     *Granted                `json:"granted,omitempty"`
 	Handled     []Handled               `json:"handled,omitempty,omitzero"`
+	Hidden      []string                `json:"hidden,omitempty,omitzero"`
 	Kept        []Verdict               `json:"kept,omitempty,omitzero"`
 	Key         string                  `json:"key"`
+	Known       []json.RawMessage       `json:"known,omitempty,omitzero"`
+	KnownCut    bool                    `json:"known_cut,omitempty,omitzero"`
 	LastWord    bool                    `json:"last_word,omitempty,omitzero"`
 	Limits      Limits                  `json:"limits"`
 	News        int64                   `json:"news,omitempty,omitzero"`
@@ -865,18 +864,19 @@ type ShownRun struct {
 	StartedAt   time.Time               `json:"started_at"`
 
 	// State any JSON value; numbers keep every digit
-	State   json.RawMessage `json:"state"`
-	Status  string          `json:"status"`
-	Steps   []Step          `json:"steps,omitempty,omitzero"`
-	Tenant  string          `json:"tenant"`
-	Trimmed *Trimmed        `json:"trimmed,omitempty"`
-	Turn    int64           `json:"turn"`
-	Turns   []Turn          `json:"turns,omitempty,omitzero"`
-	Undo    []Undoing       `json:"undo,omitempty,omitzero"`
-	Used    Used            `json:"used"`
-	User    string          `json:"user"`
-	V       int64           `json:"v"`
-	Version int64           `json:"version"`
+	State   json.RawMessage   `json:"state"`
+	Status  string            `json:"status"`
+	Steps   []Step            `json:"steps,omitempty,omitzero"`
+	Tenant  string            `json:"tenant"`
+	Trimmed *Trimmed          `json:"trimmed,omitempty"`
+	Turn    int64             `json:"turn"`
+	Turns   []Turn            `json:"turns,omitempty,omitzero"`
+	Undo    []Undoing         `json:"undo,omitempty,omitzero"`
+	Unseen  []json.RawMessage `json:"unseen,omitempty,omitzero"`
+	Used    Used              `json:"used"`
+	User    string            `json:"user"`
+	V       int64             `json:"v"`
+	Version int64             `json:"version"`
 
 	// Waits what it waits for: since when, until when, for whom
 	Waits []Waiting `json:"waits,omitempty,omitzero"`
@@ -972,7 +972,6 @@ type Step struct {
 	ID           string          `json:"id"`
 	Key          string          `json:"key,omitempty,omitzero"`
 	Kind         string          `json:"kind"`
-	Masks        []Mask          `json:"masks,omitempty,omitzero"`
 	Ordinal      int64           `json:"ordinal,omitempty,omitzero"`
 	Reason       string          `json:"reason,omitempty,omitzero"`
 	Replaces     string          `json:"replaces,omitempty,omitzero"`

@@ -30,3 +30,11 @@ func (p *Pages) OpenStreams() int { return p.streams.Open() }
 
 // LiveEach is how many streams one person may have.
 const LiveEach = liveEach
+
+// Patterns are those of all pages behind the sign-in.
+func Patterns() (out []string) {
+	for p := range routes {
+		out = append(out, p)
+	}
+	return out
+}

@@ -15,9 +15,12 @@ import (
 type found struct {
 	chain  store.Chain
 	events []agent.Event
-	run    *agent.Run // whole: what is shown of it is masked where it is shown
+	run    *agent.Run // whole: what is shown of it goes through hides
 	fresh  bool       // it comes from the run itself, and not from the journal
 }
+
+// hides is what the caller is not shown of the run, whatever the moment that is shown.
+func (f found) hides() *agent.Redaction { return f.run.Redaction() }
 
 // on is the run for the table of access.
 func (f found) on() access.On {

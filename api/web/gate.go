@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"interlock/agent"
+	"interlock/api/access"
 	"interlock/api/visible"
 	"interlock/api/words"
 )
@@ -110,16 +111,20 @@ func (v *visit) gatePageAbout(status int, g foundGate, form verdictForm, wrong e
 }
 
 func (v *visit) gateView(f foundGate) gateView {
-	g, run := f.gate, f.run
+	g, run, decides := f.gate, f.run, access.Decides(v.caller, f.gate, f.on())
+	if decides {
+		run = agent.Redacted(run.RedactionAt(g), run)
+	} else {
+		g, run = agent.Redacted(f.hides(), g), agent.Redacted(f.hides(), run)
+	}
 	path := gatePath(run.Agent, run.Key, g.ID)
 	view := gateView{Path: path, RunPath: runPath(run.Agent, run.Key), Address: run.Address(), ID: g.ID, Title: g.Title, Agent: run.Agent, User: run.User,
 		Tool: g.Tool, Kind: g.Kind, Open: g.Status == agent.GateOpen, Sentence: sentenceOf(g, run), Args: pretty(g.Args),
 		Policy: g.Policy, Risk: g.Risk, Replaces: g.Replaces, Earlier: g.Rulings, Askers: g.Askers,
 		MayDecide: words.Deciders(g) + words.Rules(g), Opened: v.moment(g.OpenedAt), Digest: g.Digest, WhyNot: whyNot(v.caller, g, f.on())}
 	view.Pending = v.pending(g)
-	mask := view.WhyNot != "" && (view.Pending == nil || !view.Pending.Mine)
 	for _, name := range g.Reads {
-		view.Fields = append(view.Fields, v.fieldView(g, run, name, mask && slices.Contains(run.Sensitive, name)))
+		view.Fields = append(view.Fields, v.fieldView(g, run, name, slices.Contains(run.Sensitive, name)))
 	}
 	for _, x := range run.Facts {
 		view.Facts = append(view.Facts, factView{x.Quote, x.Turn})
@@ -154,22 +159,16 @@ func (v *visit) gateView(f foundGate) gateView {
 	return view
 }
 
-// maskedText stands for the value of a field that is tagged sensitive.
-const maskedText = "(masked)"
-
-func (v *visit) fieldView(g agent.Gate, run *agent.Run, name string, masked bool) fieldView {
+func (v *visit) fieldView(g agent.Gate, run *agent.Run, name string, sensitive bool) fieldView {
 	shown := g.Shown[name]
 	out := fieldView{Name: name, Value: words.Value(shown), JSON: shown.String(), Origin: words.Origin(run, name)}
 	if p, ok := run.Provenance[name]; ok {
 		out.Verified = v.momentOf(p.VerifiedAt)
 	}
 	_, now := words.Members(run.State)
-	out.Changed = g.Status == agent.GateOpen && !now[name].Equal(shown)
+	out.Changed = g.Status == agent.GateOpen && !now[name].Equal(shown) && !sensitive // a change voids the gate
 	if g.Kind == agent.KindAsk || out.Value == out.JSON || typeOf(shown) == "string" && !alike(out.Value) {
 		out.JSON = ""
-	}
-	if masked {
-		out.Value, out.JSON = maskedText, ""
 	}
 	return out
 }

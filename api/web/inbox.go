@@ -151,7 +151,11 @@ func (v *visit) inbox(picked map[string]bool) (inboxView, error) {
 	if f.Page < view.Pages {
 		view.Later = f.address(f.Page + 1)
 	}
+	all := &store.Redactions{Reader: v.Reader}
 	for i, r := range rows[(f.Page-1)*inboxPage : min(f.Page*inboxPage, len(rows))] {
+		if !access.Decides(v.caller, r.Gate, access.On{Tenant: v.caller.Tenant, Run: r.Address}) {
+			r.Gate = agent.Redacted(all.Of(v.ctx, v.runOf(r)), r.Gate)
+		}
 		row := v.row(i, r)
 		row.Look = v.lookOf(d, v.runOf(r), r.Gate.ID)
 		row.Picked = picked[row.Gate]

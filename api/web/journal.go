@@ -52,8 +52,8 @@ func (v *visit) list(view *runView, f found) {
 	if last < n {
 		view.Later = v.from(view, last+1)
 	}
-	for _, e := range f.events[first-1 : last] {
-		view.Events = append(view.Events, v.event(view, e.Masked(f.run.Sensitive)))
+	for _, e := range agent.Redacted(f.hides(), f.events[first-1:last]) {
+		view.Events = append(view.Events, v.event(view, e))
 	}
 }
 
@@ -86,7 +86,7 @@ func (v *visit) past(f found) (*pastView, error) {
 	if err != nil || n < 1 || n > int64(len(f.events)) {
 		return nil, agent.Errorf(agent.CodeNotFound, "the run has no event %q", text)
 	}
-	e := f.events[n-1].Masked(f.run.Sensitive)
+	e := agent.Redacted(f.hides(), f.events[n-1])
 	who, what := words.Event(e)
 	if what == "" {
 		who, what = "code", string(e.Type)
@@ -99,12 +99,12 @@ func (v *visit) past(f found) (*pastView, error) {
 	if n < int64(len(f.events)) {
 		out.After = fmt.Sprintf("%s?seq=%d", path, n+1)
 	}
-	out.Changed, err = changed(f.events[:n])
+	out.Changed, err = changed(f.events[:n], f.hides())
 	return out, err
 }
 
 // changed are the fields that the last of some events changed, and by what.
-func changed(events []agent.Event) (out []changeView, err error) {
+func changed(events []agent.Event, x *agent.Redaction) (out []changeView, err error) {
 	last := events[len(events)-1]
 	if last.Type != agent.EventStateSet {
 		return nil, nil
@@ -117,7 +117,7 @@ func changed(events []agent.Event) (out []changeView, err error) {
 	if err != nil {
 		return nil, err
 	}
-	was, is := before.Masked(), after.Masked()
+	was, is := agent.Redacted(x, before), agent.Redacted(x, after)
 	_, old := words.Members(was.State)
 	names, now := words.Members(is.State)
 	_, raw := words.Members(before.State)
@@ -179,6 +179,7 @@ func (v *visit) context(f found) (*contextView, error) {
 			return nil, err
 		}
 	}
+	view = agent.Redacted(f.hides(), view)
 	out.Phase, out.At = view.Phase, v.moment(view.At)
 	names, values := words.Members(view.State)
 	for _, n := range names {
@@ -261,11 +262,7 @@ func export(v *visit) error {
 	if err != nil {
 		return err
 	}
-	out := exported{Run: f.run.Masked(), Events: []agent.Event{}}
-	for _, e := range f.events {
-		out.Events = append(out.Events, e.Masked(f.run.Sensitive))
-	}
-	data, err := json.MarshalIndent(out, "", " ")
+	data, err := json.MarshalIndent(agent.Redacted(f.hides(), exported{Run: f.run, Events: append([]agent.Event{}, f.events...)}), "", " ")
 	if err != nil {
 		return err
 	}

@@ -190,6 +190,9 @@ func (v *visit) gateHint(ctx context.Context, act access.Act, a store.Appended) 
 	if act != access.GateGet && !concerns(v.caller, g) || act == access.GateGet && g.Kind != agent.KindAsk {
 		return ""
 	}
+	if on := (access.On{Tenant: a.Tenant, Run: a.Address}); !access.Decides(v.caller, g, on) {
+		g.Title = (&store.Redactions{Reader: v.Reader}).Of(ctx, a.Chain).Text(g.Title)
+	}
 	return "A gate was opened: " + visible.Inline(g.Title)
 }
 
@@ -229,6 +232,7 @@ func followRun(v *visit) error {
 	for _, e := range f.events {
 		h.saw(e)
 	}
+	h.known.Learn(f.events...)
 	return v.follow(access.RunEvents, h.source, h.pieces)
 }
 
@@ -238,6 +242,7 @@ type runHints struct {
 	run      found
 	last     int64
 	answered atomic.Int64 // the latest turn whose answer is known
+	known    agent.Follow // what is sensitive in it
 }
 
 func (h *runHints) saw(e agent.Event) {
@@ -300,13 +305,16 @@ func (h *runHints) next(ctx context.Context) (*hint, bool, error) {
 	if err != nil || len(events) == 0 {
 		return nil, false, err
 	}
+	if err := store.Learn(ctx, h.v.Reader, h.run.chain, &h.known); err != nil {
+		return nil, false, err
+	}
 	out := &hint{Says: "The run has gone on."}
-	for _, e := range events {
+	for _, e := range agent.Redacted(h.known.Redaction(), events) {
 		h.saw(e)
 		if e.EndsCall() {
 			out.Answered = strconv.Itoa(e.Turn)
 		}
-		if who, what := words.Event(e.Masked(h.run.run.Sensitive)); what != "" {
+		if who, what := words.Event(e); what != "" {
 			out.Says = visible.Inline(who + ": " + shortened(what))
 		}
 	}
@@ -318,8 +326,9 @@ func (h *runHints) next(ctx context.Context) (*hint, bool, error) {
 func (h *runHints) pieces(ctx context.Context) <-chan sse.Frame {
 	heard := h.v.Reader.Hear(ctx, store.Scope{Tenant: h.run.chain.Tenant, Address: h.run.chain.Address})
 	of, n := "", 0
+	live := &store.Live{Reader: h.v.Reader, Chain: h.run.chain}
 	return sse.Map(ctx, heard, func(d store.Delta) sse.Frame {
-		p := piece{Of: strconv.Itoa(d.Turn) + "." + strconv.Itoa(d.Attempt), Turn: strconv.Itoa(d.Turn), Text: visibleLines(d.Text)}
+		p := piece{Of: strconv.Itoa(d.Turn) + "." + strconv.Itoa(d.Attempt), Turn: strconv.Itoa(d.Turn), Text: visibleLines(live.Text(ctx, d))}
 		if p.Of != of {
 			of, n = p.Of, 0
 		}

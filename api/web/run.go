@@ -133,8 +133,7 @@ func (v *visit) runView(f found, sent actsView) (view runView, err error) {
 			return view, err
 		}
 	}
-	whole := run // whether a ruling binds depends on values that are masked where they are shown
-	run = run.Masked()
+	run = agent.Redacted(f.hides(), run)
 	view = v.head(run)
 	view.Last, view.Past = last, past
 	if past == nil {
@@ -147,9 +146,9 @@ func (v *visit) runView(f found, sent actsView) (view runView, err error) {
 			view.Exports = []link{{view.Path + "/export", "the run and its events, as JSON"}}
 		}
 	}
-	view.Picture = v.timeline(f.events, run)
+	view.Picture = v.timeline(f.events, run, f.hides())
 	v.body(&view, run)
-	view.Rulings = v.rulings(whole, past == nil)
+	view.Rulings = v.rulings(run, past == nil)
 	if view.Context, err = v.context(f); err != nil {
 		return view, err
 	}
@@ -199,8 +198,14 @@ func (v *visit) why(view *runView, f found) {
 	within.ctx = ctx
 	w, err := within.Starter.Why(ctx, f.chain.Address)
 	if err != nil {
-		view.Unseen = []string{err.Error()}
+		view.Unseen = []string{"why it waits"}
+		if slices.Contains(v.caller.May, access.Operator) {
+			view.Unseen = []string{f.hides().Text(err.Error())}
+		}
 		return
+	}
+	if !slices.Contains(v.caller.May, access.Operator) {
+		w = w.Plain()
 	}
 	view.Sentence, view.Next, view.Unseen = upper(w.Sentence), w.Next, w.Unseen
 	for _, r := range w.RepairedBy {

@@ -78,18 +78,18 @@ type openBar struct {
 	what    string
 }
 
-func (v *visit) timeline(events []agent.Event, run *agent.Run) timeline {
+func (v *visit) timeline(events []agent.Event, run *agent.Run, x *agent.Redaction) timeline {
 	var told []agent.Event
 	for _, e := range events {
 		if e.Seq <= run.Seq && symbolOf(e) != "" {
-			told = append(told, e.Masked(run.Sensitive))
+			told = append(told, e)
 		}
 	}
 	d := &drawing{v: v, path: runPath(run.Agent, run.Key), open: map[string]*openBar{}}
 	if d.Left = max(len(told)-maxTimeline, 0); d.Left > 0 {
 		told = told[d.Left:]
 	}
-	for _, e := range told {
+	for _, e := range agent.Redacted(x, told) {
 		d.add(e)
 	}
 	end := len(d.Rows) * rowHeight

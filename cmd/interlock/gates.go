@@ -72,8 +72,10 @@ func (a *app) gateListCommand() *cobra.Command {
 			return err
 		}
 		lines := []gateLine{}
+		all := &store.Redactions{Reader: s.store}
 		for _, r := range rows {
-			lines = append(lines, gateLine{r.Address, r.FirstRunID, r.Agent, r.Gate})
+			x := all.Of(cmd.Context(), store.Chain{Tenant: s.tenant, Address: r.Address, FirstRunID: r.FirstRunID})
+			lines = append(lines, gateLine{r.Address, r.FirstRunID, r.Agent, agent.Redacted(x, r.Gate)})
 		}
 		if len(lines) == f.Limit {
 			defer fmt.Fprintf(a.err, "There may be more: narrow the list, or give a --limit up to 500\n")
@@ -117,13 +119,20 @@ func (a *app) gateShowCommand() *cobra.Command {
 		Long: `Shows a gate whole: the tool and its exact arguments, nothing left out, the fields
 that the decision rests on with where they come from, earlier refusals, who may
 decide until when, and the digest that a verdict names. Characters that would
-mislead stand as \uXXXX, which in the arguments is the same JSON.`,
+mislead stand as \uXXXX, which in the arguments is the same JSON. Sensitive values are
+masked: who decides about the gate gives --unmask.`,
 	}
 	output := outputFlag(cmd)
+	unmask := cmd.Flags().Bool("unmask", false, "show the sensitive values of this gate, to decide about it")
 	cmd.RunE = a.about(true, func(ctx context.Context, s *session, address string, rest []string) error {
 		g, err := s.gate(ctx, address, rest[0])
 		if err != nil {
 			return err
+		}
+		if x := g.run.Redaction(); *unmask {
+			g.run = agent.Redacted(g.run.RedactionAt(g.Gate), g.run)
+		} else {
+			g.run, g.Gate = agent.Redacted(x, g.run), agent.Redacted(x, g.Gate)
 		}
 		return a.show(output, g, func(w io.Writer) error { return g.print(w) })
 	})

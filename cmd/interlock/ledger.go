@@ -114,8 +114,9 @@ bad deploy has done.`,
 			return err
 		}
 		lines := []ledgerLine{}
+		all := &store.Redactions{Reader: s.store}
 		for _, e := range rows {
-			lines = append(lines, ledgerLineOf(e))
+			lines = append(lines, agent.Redacted(all.OfEffect(cmd.Context(), e), ledgerLineOf(e)))
 		}
 		if len(lines) == f.Limit {
 			defer fmt.Fprintf(a.err, "There may be more: give --after %s\n", lines[len(lines)-1].Cursor)
@@ -163,6 +164,7 @@ func (a *app) ledgerShowCommand() *cobra.Command {
 		Example: `  interlock ledger show 0f3c3ad1c6f64f6d8c5f6e4c1a0b9d8e --tenant acme`,
 	}
 	output := outputFlag(cmd)
+	unmask := unmaskFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := a.openFor(cmd, "")
 		if err != nil {
@@ -180,6 +182,9 @@ func (a *app) ledgerShowCommand() *cobra.Command {
 		shown := shownEffect{ledgerLineOf(e), []attemptLine{}}
 		for _, x := range attempts {
 			shown.MayHaveRun = append(shown.MayHaveRun, attemptLine{x.N, x.At, x.Deadline, x.Branch, x.Reason})
+		}
+		if !*unmask {
+			shown = agent.Redacted((&store.Redactions{Reader: s.store}).OfEffect(cmd.Context(), e), shown)
 		}
 		return a.show(output, shown, shown.print)
 	}

@@ -68,7 +68,8 @@ func TestLedger_SweepAndResolve(t *testing.T) {
 	report := w.do(t, "ledger", "sweep")
 	require.Contains(t, report, "2 effects were stranded:")
 	require.Contains(t, report, "2    are in doubt: interlock ledger list --state in_doubt")
-	require.Contains(t, w.do(t, "ledger", "list", "--state", "in_doubt"), "its run has ended")
+	require.Contains(t, w.do(t, "ledger", "list", "--state", "in_doubt"), "(masked)", "of a run without a journal nobody knows what is sensitive")
+	require.Contains(t, w.do(t, "ledger", "show", "left-open", "--unmask"), "its run has ended")
 	require.Contains(t, w.do(t, "ledger", "show", "left-open"), "interlock ledger resolve left-open")
 
 	r := resolve("left-running", "--did-not-happen")

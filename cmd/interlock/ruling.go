@@ -42,6 +42,7 @@ func (a *app) rulingListCommand() *cobra.Command {
 		for _, u := range run.Rulings {
 			lines = append(lines, rulingLine{u, run.RulingStatus(u)})
 		}
+		lines = agent.Redacted(run.Redaction(), lines)
 		return list(a, output, map[string]any{"address": address, "rulings": lines}, lines, func(w io.Writer) error { return printRulings(w, lines) })
 	})
 	return cmd

@@ -27,11 +27,14 @@ func (a *app) runExportCommand() *cobra.Command {
   --script   the run's inputs as a test of the agent (package agenttest)
   --journal  the run as it stands and all its events, one JSON document
 
-All of them hold what the user, the model and the tools have said, unmasked.`,
+History and script hold what the user, the model and the tools have said, sensitive
+values included: they could not be played again without. The journal's are masked,
+unless --unmask is given.`,
 	}
 	history := cmd.Flags().String("history", "", "`file` for Temporal's history")
 	script := cmd.Flags().String("script", "", "`file` for the script")
 	journal := cmd.Flags().String("journal", "", "`file` for run and events")
+	unmask := unmaskFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *history == "" && *script == "" && *journal == "" {
 			return usagef("name at least one file: --history, --script or --journal")
@@ -40,7 +43,7 @@ All of them hold what the user, the model and the tools have said, unmasked.`,
 			for _, e := range []struct {
 				file string
 				make func(context.Context, string) ([]byte, error)
-			}{{*history, s.history}, {*script, s.script}, {*journal, s.journal}} {
+			}{{*history, s.history}, {*script, s.script}, {*journal, func(ctx context.Context, address string) ([]byte, error) { return s.journal(ctx, address, *unmask) }}} {
 				if e.file == "" {
 					continue
 				}
@@ -111,7 +114,7 @@ func (s *session) script(ctx context.Context, address string) ([]byte, error) {
 	return agenttest.Export(events)
 }
 
-func (s *session) journal(ctx context.Context, address string) ([]byte, error) {
+func (s *session) journal(ctx context.Context, address string, unmask bool) ([]byte, error) {
 	events, err := s.events(ctx, address)
 	if err != nil {
 		return nil, err
@@ -121,9 +124,13 @@ func (s *session) journal(ctx context.Context, address string) ([]byte, error) {
 		return nil, err
 	}
 	var b strings.Builder
-	err = writeJSON(&b, struct {
+	whole := struct {
 		Run    *agent.Run    `json:"run"`
 		Events []agent.Event `json:"events"`
-	}{run, events})
+	}{run, events}
+	if !unmask {
+		whole = agent.Redacted(run.Redaction(), whole)
+	}
+	err = writeJSON(&b, whole)
 	return []byte(b.String()), err
 }

@@ -185,20 +185,18 @@ has every event, a line each. After an interruption go on with --from.`,
 		}
 		return a.about(true, func(ctx context.Context, s *session, address string, _ []string) error {
 			w := &watcher{printer: printer{w: screen{a.out}}, form: output.value, app: a}
-			var hide []string
-			if !*unmask {
-				var err error
-				if hide, err = s.sensitive(ctx, address); err != nil {
-					return err
-				}
-			}
+			var known agent.Follow
+			tenant, _, _, _ := signals.SplitAddress(address)
 			w.begin()
 			for e, err := range s.starter.Watch(ctx, address, *from-1) {
-				if err == nil {
-					if e.Seq == 1 && !*unmask { // it was not there yet
-						hide = sensitiveOf(e)
+				if err == nil && !*unmask {
+					if e.Seq > known.Seq() {
+						err = store.Learn(ctx, s.store, store.Chain{Tenant: tenant, Address: address}, &known)
 					}
-					err = w.event(e.Masked(hide))
+					e = agent.Redacted(known.Redaction(), e)
+				}
+				if err == nil {
+					err = w.event(e)
 				}
 				if err != nil {
 					w.end()
@@ -214,24 +212,6 @@ has every event, a line each. After an interruption go on with --from.`,
 
 func unmaskFlag(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("unmask", false, "show the values of sensitive fields too")
-}
-
-// sensitive are the fields that the run's first event names as such.
-func (s *session) sensitive(ctx context.Context, address string) ([]string, error) {
-	tenant, _, _, _ := signals.SplitAddress(address)
-	first, err := s.store.Events(ctx, store.Chain{Tenant: tenant, Address: address}, 1, 1)
-	if err != nil || len(first) == 0 {
-		return nil, err
-	}
-	return sensitiveOf(first[0]), nil
-}
-
-func sensitiveOf(started agent.Event) []string {
-	run, err := agent.Reduce([]agent.Event{started})
-	if err != nil {
-		return nil
-	}
-	return run.Sensitive
 }
 
 // watcher writes events as they come.
