@@ -168,7 +168,7 @@ func TestCut_SeveralAtOnce(t *testing.T) {
 		[]agent.Took{*first.Took, *second.Took, *queued.Took})
 	_, err := b.starter.Message(b.ctx, b.address, signals.Message{ID: "r", Principal: customer, Text: "hello?", Policy: agent.MessageReject})
 	require.Equal(t, agent.CodeConflict, agent.ErrorCode(err))
-	require.ErrorContains(t, err, "the run is busy (step 1.2, send, runs; step 1.3, pay, runs)")
+	require.ErrorContains(t, err, "the run is busy (step 1.2, send, is being stopped; step 1.3, pay, is being stopped)")
 	close(b.pay.free)
 	close(b.send.free)
 	run := b.until(b.address, "the next turn", func(r *agent.Run) bool { return r.Turn == 2 })
