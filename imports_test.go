@@ -90,7 +90,7 @@ var alone = map[string]string{
 // agentMayImport is all that the domain needs. What is not here cannot make a
 // replay differ: no clock, no random, no disk, no network, no other goroutine.
 var agentMayImport = []string{
-	"bytes", "cmp", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "math", "math/big",
+	"bytes", "cmp", "crypto/hmac", "crypto/sha256", "encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "math", "math/big",
 	"reflect", "regexp", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf16", "unicode/utf8",
 	"github.com/bojanz/currency", // tables of ISO 4217, compiled in
 	"golang.org/x/text/secure/precis",

@@ -87,7 +87,7 @@ func (b *branch) from(seq int64, key string, fresh bool) *branch {
 	}
 	hash := ""
 	for _, e := range b.events[:seq] {
-		hash = e.Chain(hash)
+		hash = e.Chain("", hash)
 	}
 	m, err := agent.Restore(b.def, agent.Snapshot{V: agent.SnapshotSchema, Run: run, Hash: hash, Before: hash})
 	require.NoError(b.t, err)

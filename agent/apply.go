@@ -199,7 +199,7 @@ func applyMessage(r *Run, e Event, d MessageData) {
 	r.Opening = append(r.Opening, Item{Kind: ItemMessage, Seq: e.Seq, ID: d.ID, By: d.Principal.Subject, Text: d.Text})
 	r.Due, r.Owed = true, e.Seq
 	r.Used.SameCall, r.Used.LastCall = 0, ""
-	r.handled(d.ID, d.Body, e.Seq)
+	r.handled(e.Seq, d.ID, d.Body, d.Principal, Handled{Took: d.Took})
 }
 
 func applyTurnStarted(r *Run, e Event, d TurnStartedData) {
@@ -340,15 +340,16 @@ func applyCallAnswered(r *Run, e Event, d CallAnsweredData) {
 
 func applyVerdict(r *Run, e Event, d VerdictData) {
 	id := d.Verdict.ID
-	r.Kept = slices.DeleteFunc(r.Kept, func(v Verdict) bool { return v.ID == id })
+	by := r.Sender(d.Verdict.Principal)
+	r.Kept = slices.DeleteFunc(r.Kept, func(v Verdict) bool { return v.ID == id && r.Sender(v.Principal) == by })
 	switch d.Judgement {
 	case "kept":
 		r.Kept = append(r.Kept, d.Verdict)
 	case "pending":
 		r.Pending = append(r.Pending, d.Verdict)
 	}
-	if !slices.ContainsFunc(r.Handled, func(h Handled) bool { return h.ID == id }) {
-		r.handled(id, d.Body, e.Seq)
+	if r.FirstReceipt(id, d.Verdict.Principal) == nil {
+		r.handled(e.Seq, id, d.Body, d.Verdict.Principal, Handled{Code: d.Code})
 	}
 }
 

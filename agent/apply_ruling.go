@@ -71,7 +71,7 @@ func (u Ruling) words() string {
 
 // applyRulingConfirmed makes a draft bind: from now on it is this person's.
 func applyRulingConfirmed(r *Run, e Event, d RulingConfirmedData) {
-	r.handled(d.ID, d.Body, e.Seq)
+	r.handled(e.Seq, d.ID, d.Body, d.Principal, Handled{})
 	u := r.ruling(d.Ruling)
 	if u == nil {
 		return
@@ -84,7 +84,7 @@ func applyRulingConfirmed(r *Run, e Event, d RulingConfirmedData) {
 }
 
 func applyRulingLifted(r *Run, e Event, d RulingConfirmedData) {
-	r.handled(d.ID, d.Body, e.Seq)
+	r.handled(e.Seq, d.ID, d.Body, d.Principal, Handled{})
 	u := r.ruling(d.Ruling)
 	if u == nil {
 		return

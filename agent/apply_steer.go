@@ -7,8 +7,8 @@ import (
 
 func applyPaused(r *Run, e Event, d PausedData) {
 	r.Status, r.Reason, r.News = RunPaused, d.Reason, e.Seq
-	if d.ID != "" {
-		r.handled(d.ID, d.Body, e.Seq)
+	if d.ID != "" && d.Principal != nil {
+		r.handled(e.Seq, d.ID, d.Body, *d.Principal, Handled{})
 	}
 }
 
@@ -36,7 +36,7 @@ func applyResumed(r *Run, e Event, d ResumedData) {
 	if t := r.lastTurn(); t.Cut != "" && t.Proposal == nil && !r.Spoken {
 		r.Due = true
 	}
-	r.handled(d.ID, d.Body, e.Seq)
+	r.handled(e.Seq, d.ID, d.Body, d.Principal, Handled{})
 }
 
 // applyAmended adds to the one item that tells the model of amends, so that
@@ -59,7 +59,7 @@ func applyAmended(r *Run, e Event, d AmendedData) {
 	}
 	item.Text += "."
 	r.Opening = append(r.Opening, item)
-	r.handled(d.ID, d.Body, e.Seq)
+	r.handled(e.Seq, d.ID, d.Body, d.Principal, Handled{})
 }
 
 func applyReply(r *Run, e Event, d ReplyData) {
@@ -74,14 +74,38 @@ func applyReply(r *Run, e Event, d ReplyData) {
 const cutLimit = 5 * 60 * 1000 // ms
 
 // handledBytes bounds what the handled ids take of a snapshot.
-const handledBytes = 96 << 10
+const handledBytes = 112 << 10
 
-func (r *Run) handled(id, body string, seq int64) {
-	r.Handled = append(r.Handled, Handled{ID: id, Body: body, Seq: seq})
+// Sender tells whose an id is: an id is unique for its sender, and no more. One whom
+// nothing proves is another than one who is proven, under the same subject.
+func (r *Run) Sender(p Principal) string {
+	tenant := p.Tenant
+	if tenant == "" {
+		tenant = r.Tenant
+	}
+	return digest([]any{tenant, personKey(p.Subject), p.Auth != ""})[:12]
+}
+
+// FirstReceipt is what the run remembers of a sender's input with this id; nil where
+// it has none, or forgot it.
+func (r *Run) FirstReceipt(id string, who Principal) *Handled {
+	by := r.Sender(who)
+	for i := range r.Handled {
+		if h := &r.Handled[i]; h.ID == id && h.By == by {
+			return h
+		}
+	}
+	return nil
+}
+
+// handled remembers an input of a sender with what its receipt says.
+func (r *Run) handled(seq int64, id, body string, who Principal, h Handled) {
+	h.ID, h.By, h.Body, h.Seq = id, r.Sender(who), body, seq
+	r.Handled = append(r.Handled, h)
 	over := max(len(r.Handled)-r.Limits.Handled, 0)
 	size := 0
 	for i := len(r.Handled) - 1; i >= over; i-- {
-		if size += len(r.Handled[i].ID) + len(r.Handled[i].Body) + 40; size > handledBytes {
+		if size += r.Handled[i].size(); size > handledBytes {
 			over = i + 1
 		}
 	}

@@ -16,7 +16,7 @@ func applyUndoRequested(r *Run, e Event, d UndoRequestedData) {
 		r.Undo = append(r.Undo, Undoing{Step: s.Step, By: d.Principal.Subject, Reason: d.Reason, Stands: s.Why})
 	}
 	if d.ID != "" {
-		r.handled(d.ID, d.Body, e.Seq)
+		r.handled(e.Seq, d.ID, d.Body, d.Principal, Handled{})
 	}
 }
 

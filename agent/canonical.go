@@ -1,12 +1,13 @@
 package agent
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // JSON is one canonical JSON value: keys sorted by UTF-16 code unit, no white
@@ -52,16 +53,7 @@ func (j JSON) Equal(other JSON) bool { return j.String() == other.String() }
 // where, what two readers could read differently: duplicate keys, keys that
 // differ only in case, U+0000, lone surrogates, invalid UTF-8, text after the
 // value, and nesting beyond 64 levels.
-func Canonical(data []byte) (JSON, error) {
-	if j, ok := recode(data, false); ok {
-		return j, nil
-	}
-	v, err := parseValue(data)
-	if err != nil {
-		return nil, err
-	}
-	return appendValue(make(JSON, 0, len(data)), v), nil
-}
+func Canonical(data []byte) (JSON, error) { return scan(data, false) }
 
 // Encode is the canonical JSON of a Go value, by its encoding/json form. A Go
 // map may have keys that differ only in case, as has a patch that replaces one
@@ -78,15 +70,24 @@ func Encode(v any) (JSON, error) {
 }
 
 // own makes a text of ours canonical.
-func own(data []byte) (JSON, error) {
-	if j, ok := recode(data, true); ok {
-		return j, nil
-	}
-	v, err := parseOwn(data)
+func own(data []byte) (JSON, error) { return scan(data, true) }
+
+// A parsed value is nil, bool, string, number, []any or map[string]any.
+type number = json.Number
+
+func parseValue(data []byte) (any, error) { return parsed(Canonical(data)) }
+
+func parseOwn(data []byte) (any, error) { return parsed(own(data)) }
+
+func parsed(j JSON, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return appendValue(make(JSON, 0, len(data)), v), nil
+	d := json.NewDecoder(bytes.NewReader(j))
+	d.UseNumber()
+	var v any
+	err = d.Decode(&v)
+	return v, err
 }
 
 // mustEncode is for values of this package's own types, which always encode.
@@ -140,44 +141,32 @@ func sortedKeys[V any](m map[string]V) []string {
 	for k := range m {
 		keys = append(keys, k)
 	}
-	slices.SortFunc(keys, compareUTF16)
+	slices.SortFunc(keys, compareKeys[string])
 	return keys
-}
-
-func compareUTF16(a, b string) int {
-	for i := 0; i < len(a) && i < len(b); i++ {
-		if a[i] >= 0xEE || b[i] >= 0xEE {
-			return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
-		}
-	}
-	return strings.Compare(a, b)
 }
 
 func appendText(out JSON, s string) JSON {
 	out = append(out, '"')
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; c {
-		case '"', '\\':
-			out = append(out, '\\', c)
-		case '\b':
-			out = append(out, `\b`...)
-		case '\f':
-			out = append(out, `\f`...)
-		case '\n':
-			out = append(out, `\n`...)
-		case '\r':
-			out = append(out, `\r`...)
-		case '\t':
-			out = append(out, `\t`...)
-		default:
-			if c < 0x20 {
-				out = append(out, fmt.Sprintf(`\u%04x`, c)...)
-			} else {
-				out = append(out, c)
-			}
+	from := 0
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c == '"' || c == '\\' {
+			out = appendRune(append(out, s[from:i]...), rune(c))
+			from = i + 1
 		}
 	}
-	return append(out, '"')
+	return append(append(out, s[from:]...), '"')
+}
+
+// appendRune writes one character of a text, with the shortest escape where it
+// needs one.
+func appendRune(out JSON, r rune) JSON {
+	if i := strings.IndexRune("\"\\\b\f\n\r\t", r); i >= 0 {
+		return append(out, '\\', `"\bfnrt`[i])
+	}
+	if r < 0x20 {
+		return fmt.Appendf(out, `\u%04x`, r)
+	}
+	return utf8.AppendRune(out, r)
 }
 
 // DigestOf is the hex digest of a canonical value, as events and gates use it.

@@ -52,6 +52,8 @@ func TestCanonical_Values(t *testing.T) {
 		// Keys by UTF-16 code unit: an astral character is before U+FF00.
 		{`{"` + "\uff00" + `":1,"😀":2,"é":3,"z":4}`, `{"z":4,"é":3,"😀":2,"` + "\uff00" + `":1}`},
 		{`{"b":0,"a":0,"aa":0,"":0,"B2":0}`, `{"":0,"B2":0,"a":0,"aa":0,"b":0}`},
+		{`{"\n":1,"\"":2,"!":3,"\\":4,"[":5}`, `{"\n":1,"!":3,"\"":2,"[":5,"\\":4}`},
+		{`{"b":{"d":[{"f":1,"e":2}],"c":{}},"a":{"z":0,"y":{"x":1,"w":[]}}}`, `{"a":{"y":{"w":[],"x":1},"z":0},"b":{"c":{},"d":[{"e":2,"f":1}]}}`},
 		// Not one letter, so no two readers take them for one key.
 		{`{"İ":1,"i":2}`, `{"i":2,"İ":1}`},
 	} {
@@ -113,6 +115,11 @@ func TestCanonical_Refusals(t *testing.T) {
 		{`NaN`, `no JSON value starts with 'N' at / (byte 0)`},
 		{`1e401`, `the number's exponent is beyond 400 at / (byte 5)`},
 		{`1e-99999999999999999999`, `the number's exponent is beyond 400 at /`},
+		{`{"a/b":{"~":[tru]}}`, `starts with 't' at /a~1b/~0/0 (byte 13)`},
+		{`{"` + strings.Repeat("k", 200) + `":x}`, `starts with 'x' at /` + strings.Repeat("k", 51) + ` …(cut) (byte`},
+		{`{"a\"\n":[x]}`, "at /a\"\n/0 (byte"},
+		{`{"b":1,"a\u000a":2,"a":0,"a\n":3}`, `duplicate key "a\n" at / (byte 30)`},
+		{`[` + strings.Repeat("1e400,", 1000) + `0]`, `the numbers are too long when they are written out at /1`},
 		{deep(65), `more than 64 levels at ` + strings.Repeat("/0", 65) + ` (byte 65)`},
 	} {
 		got, err := agent.Canonical([]byte(c.in))
@@ -193,7 +200,7 @@ func TestEncode_OwnValues(t *testing.T) {
 }
 
 // ours are the refusals of texts that are JSON by the standard.
-var ours = []string{"duplicate key", "differ only in case", "U+0000", "lone surrogate", "invalid UTF-8", "levels", "exponent is beyond"}
+var ours = []string{"duplicate key", "differ only in case", "U+0000", "lone surrogate", "invalid UTF-8", "levels", "exponent is beyond", "too long when they are written"}
 
 func FuzzCanonical(f *testing.F) {
 	for _, s := range []string{

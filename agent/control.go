@@ -346,7 +346,7 @@ func (m *Machine) askCall(c ProposedCall) {
 	}
 	g.Schema = m.answerSchema(a.Fields)
 	g.Shown = m.values(g.Reads)
-	g.Digest = gateDigest(g)
+	g.Digest = m.gateDigest(g)
 	m.emit(EventGateOpened, id, GateOpenedData{Gate: g})
 }
 

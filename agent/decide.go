@@ -13,13 +13,13 @@ func (m *Machine) started(in Started) {
 	if m.run.Seq > 0 {
 		return
 	}
-	m.run.Tenant = in.Tenant // the first event carries it
+	m.run.Tenant, m.salt = in.Tenant, in.Salt // the first event carries the one, and is hashed with the other
 	body := in.Body
 	if len(body) == 0 {
 		body = JSON("{}")
 	}
 	m.emit(EventStarted, "", StartedData{Agent: m.def.Name, Version: m.def.Version, Key: in.Key, FirstRunID: in.FirstRunID,
-		Rules: in.Rules, Fingerprint: in.Fingerprint, Limits: in.Limits, Principal: in.Principal, User: in.User,
+		Rules: in.Rules, Salt: in.Salt, Fingerprint: in.Fingerprint, Limits: in.Limits, Principal: in.Principal, User: in.User,
 		Body: body, BodyDigest: in.Digest, After: in.After, Repair: in.Repair.data(), Scope: in.Repair.scope(), Sensitive: m.def.sensitive(), Hidden: m.def.hidden()})
 	if in.Repair != nil {
 		m.startRepair(*in.Repair)
@@ -53,17 +53,18 @@ func (m *Machine) sent(what, id, body string, who Principal) (r Receipt, stop bo
 		return refused(CodeInvalid, "%v", err), true
 	}
 	switch {
+	case who.Tenant != "" && who.Tenant != m.run.Tenant && what != "verdict": // which is recorded as void
+		return refused(CodeDenied, "the principal belongs to another tenant"), true
 	case m.def.signed && steers(what) && who.Auth == "":
 		return refused(CodeDenied, "this agent takes a %s with a token only: nothing proves who sent this one", what), true
 	case strings.TrimSpace(id) == "" || len(id) > idLimit || !utf8.ValidString(id) || clean(id) != id:
 		return refused(CodeInvalid, "a %s needs an id of 1 to %d characters, chosen by its sender, so that a repeat is harmless", what, idLimit), true
 	}
-	if i := slices.IndexFunc(m.run.Handled, func(h Handled) bool { return h.ID == id }); i >= 0 {
-		h := m.run.Handled[i]
+	if h := m.run.FirstReceipt(id, who); h != nil {
 		if h.Body != body {
 			return refused(CodeConflict, "id %s was used before with another content; use a new id", id), true
 		}
-		return Receipt{Status: Repeated, Seq: h.Seq}, true
+		return h.Receipt(m.run.Status), true
 	}
 	if m.run.Status.Ended() {
 		return refused(CodeEnded, "the run has ended (%s); start a new one", m.run.Status), true
@@ -108,7 +109,8 @@ func (m *Machine) message(in Message) Receipt {
 	if unread > m.run.Limits.Message {
 		return refused(CodeUnavailable, "the run is busy and its unread messages would pass %d bytes; send this again later", m.run.Limits.Message)
 	}
-	e := m.emit(EventMessage, "", MessageData{ID: in.ID, Principal: in.Principal, Text: in.Text, Body: body, Policy: in.Policy,
+	took := m.takes(in, busy)
+	e := m.emit(EventMessage, "", MessageData{ID: in.ID, Principal: in.Principal, Text: in.Text, Body: body, Policy: in.Policy, Took: took,
 		First: in.First && busy && m.policy(Message{Policy: in.Policy}) != MessageQueue})
 	for _, g := range slices.Clone(m.run.Gates) {
 		if g.Status == GateOpen && g.Kind == KindAsk && in.Principal.Subject == m.run.User {
@@ -116,7 +118,8 @@ func (m *Machine) message(in Message) Receipt {
 			m.emit(EventStepSettled, g.ID, StepSettledData{Status: StepDone, Reason: "the user's next message is the answer"})
 		}
 	}
-	return Receipt{Status: Accepted, Seq: e.Seq, Took: m.interrupt(in, busy)}
+	m.interrupt(in, took)
+	return Receipt{Status: Accepted, Seq: e.Seq, Took: took}
 }
 
 // CheckMessage says whether a text can be a message, before it is sent.
@@ -175,7 +178,7 @@ func (m *Machine) cancel(in CancelRun) Receipt {
 	if m.run.Cancel != nil {
 		took.How = TookMerged
 	}
-	e := m.emit(EventCancelRequested, "", CancelRequestedData{ID: in.ID, Principal: in.Principal, Reason: clean(in.Reason), Undo: undo, Body: body})
+	e := m.emit(EventCancelRequested, "", CancelRequestedData{ID: in.ID, Principal: in.Principal, Reason: clean(in.Reason), Undo: undo, Body: body, Took: took})
 	m.stopAll("the run was cancelled")
 	return Receipt{Status: Accepted, Seq: e.Seq, Took: took}
 }

@@ -39,9 +39,8 @@ func (m *Machine) doing() string {
 	return clip(strings.Join(out, "; "), 300)
 }
 
-// interrupt lets a message that was just taken in cut the turn short, where its
-// policy says so, and says where the message takes effect.
-func (m *Machine) interrupt(in Message, busy bool) *Took {
+// takes says where a message takes effect that is about to be taken in.
+func (m *Machine) takes(in Message, busy bool) *Took {
 	r, policy := m.run, m.policy(in)
 	took := &Took{How: TookQueued, Turn: r.Turn + 1}
 	switch {
@@ -55,13 +54,25 @@ func (m *Machine) interrupt(in Message, busy bool) *Took {
 	case !r.Calling && !r.inFlight() && (policy == MessageInterrupt || r.Cut == nil):
 		return took // only an undo runs: no turn is under way that could be cut or rolled back
 	}
-	d := InterruptedData{Message: in.ID, Principal: in.Principal}
 	took.How = TookInterrupted
 	if policy == MessageRollback {
-		d.Undo, took.How = UndoTurn, TookRolledBack
+		took.How = TookRollingBack
 	}
 	if r.Cut != nil {
 		took.How = TookMerged
+	}
+	return took
+}
+
+// interrupt lets a message that was just taken in cut the turn short, where that is
+// how it takes effect.
+func (m *Machine) interrupt(in Message, took *Took) {
+	if took.How == TookNow || took.How == TookQueued {
+		return
+	}
+	r, d := m.run, InterruptedData{Message: in.ID, Principal: in.Principal}
+	if m.policy(in) == MessageRollback {
+		d.Undo = UndoTurn
 	}
 	for _, s := range r.Steps {
 		if s.Status == StepRunning && s.By != ByUndo && (r.Cut == nil || !slices.Contains(r.Cut.Steps, s.ID)) {
@@ -78,7 +89,6 @@ func (m *Machine) interrupt(in Message, busy bool) *Took {
 			m.closeStep(s.ID, GateVoid, StepCancelled, "the turn was rolled back by a message")
 		}
 	}
-	return took
 }
 
 // letGo lets go of the model call, where one runs.

@@ -20,7 +20,7 @@ func (m *Machine) doubt(s *Step) {
 	if nth > 0 { // it was run again, and is in doubt again
 		g.ID += fmt.Sprint(nth + 1)
 	}
-	g.Digest = gateDigest(g)
+	g.Digest = m.gateDigest(g)
 	m.emit(EventGateOpened, s.ID, GateOpenedData{Gate: g})
 }
 

@@ -59,7 +59,7 @@ func (m *Machine) newGate(id string, c commitment, policy string) Gate {
 			g.Rulings = append(g.Rulings, r.words())
 		}
 	}
-	if g.Digest = gateDigest(g); c.escalated && g.Escalation != nil {
+	if g.Digest = m.gateDigest(g); c.escalated && g.Escalation != nil {
 		g.Escalation.At = m.at
 		g = g.Escalated(g.Escalation.Roles)
 	}
@@ -101,11 +101,11 @@ func (m *Machine) askers(c commitment, reads []string) (out []string) {
 	return out
 }
 
-// gateDigest binds a verdict to what was shown: tool, arguments, policy and
+// gateDigest binds a verdict to its run and to what was shown: tool, arguments, policy and
 // the values of the Reads fields. What a gate has none of is left out, so that
 // digests stay as they were.
-func gateDigest(g Gate) string {
-	parts := []any{g.ID, g.Tool, g.Args, g.Policy, g.Roles, g.Shown}
+func (m *Machine) gateDigest(g Gate) string {
+	parts := []any{m.run.Tenant, m.run.Address(), m.run.FirstRunID, g.ID, g.Tool, g.Args, g.Policy, g.Roles, g.Shown}
 	if g.Quorum > 1 {
 		parts = append(parts, "quorum", g.Quorum)
 	}

@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -78,18 +80,38 @@ type Event struct {
 func (e Event) EndsCall() bool { return e.Type == EventProposal || e.Type == EventTurnCut }
 
 // Chain is the hash of the journal up to and including e, given the hash up to
-// the event before it ("" before the first): hex SHA-256 over both.
-func (e Event) Chain(before string) string {
-	h := sha256.New()
-	h.Write(fmt.Appendf(nil, "%s\n%d\n%s\n%s\n%d\n%d\n%s\n%s\n%s\n", before, e.Seq, e.At.UTC().Format(time.RFC3339Nano),
-		e.Type, e.V, e.Turn, e.Step, e.Tenant, e.TraceID))
-	h.Write([]byte(e.Data.String()))
+// the event before it ("" before the first): hex HMAC-SHA256 under the run's salt,
+// over both, each field behind its length. Who has a hash and not the salt learns
+// nothing of a value, however few it can be; the salt stands in the run's first
+// event ([StartedData]), so who can read the journal can verify it.
+func (e Event) Chain(salt, before string) string {
+	h := hmac.New(sha256.New, []byte(salt))
+	for _, field := range []string{before, strconv.FormatInt(e.Seq, 10), e.At.UTC().Format(time.RFC3339Nano), string(e.Type),
+		strconv.Itoa(e.V), strconv.Itoa(e.Turn), e.Step, e.Tenant, e.TraceID, e.Data.String()} {
+		var length [8]byte
+		binary.BigEndian.PutUint64(length[:], uint64(len(field)))
+		h.Write(length[:])
+		h.Write([]byte(field))
+	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// SaltOf is the salt of the chain that begins with a run's first event.
+func SaltOf(first Event) (string, error) {
+	if first.Type != EventStarted {
+		return "", Errorf(CodeInvalid, "event %d is %s: the salt of a run's chain stands in its first event, %s", first.Seq, first.Type, EventStarted)
+	}
+	d, err := decodeData[StartedData](first)
+	if err != nil {
+		return "", Errorf(CodeInvalid, "the data of event %d (%s): %w", first.Seq, first.Type, err)
+	}
+	return d.Salt, nil
 }
 
 // Batch is what an activity carries to the journal: the events that nobody has
 // acknowledged yet, and the hash of the chain before the first of them.
 type Batch struct {
+	Salt   string  `json:"salt,omitempty"`  // of the run's chain
 	First  int64   `json:"first,omitempty"` // seq of Events[0]; 0 where there is none
 	Before string  `json:"before,omitempty"`
 	Events []Event `json:"events,omitempty"`

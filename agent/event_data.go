@@ -10,6 +10,7 @@ type StartedData struct {
 	Key         string    `json:"key"`
 	FirstRunID  string    `json:"first_run_id"`
 	Rules       int       `json:"rules"`
+	Salt        string    `json:"salt,omitempty"` // of the chain ([Event.Chain]): people are not shown it
 	Fingerprint string    `json:"fingerprint"`
 	Limits      Limits    `json:"limits"`
 	Principal   Principal `json:"principal"`
@@ -39,6 +40,8 @@ type MessageData struct {
 	Policy MessagePolicy `json:"policy,omitempty"`
 	// First says that it came with the start, where that matters.
 	First bool `json:"first,omitempty"`
+	// Took is where it takes effect, as its sender was told.
+	Took *Took `json:"took,omitempty"`
 }
 
 // TurnStartedData is the data of EventTurnStarted.
@@ -221,6 +224,7 @@ type CancelRequestedData struct {
 	Reason    string    `json:"reason,omitempty"`
 	Undo      UndoScope `json:"undo,omitempty"`
 	Body      string    `json:"body,omitempty"`
+	Took      *Took     `json:"took,omitempty"` // as its sender was told
 }
 
 // InputRefusedData is the data of EventInputRefused.

@@ -145,7 +145,7 @@ func (w *watcher) takes(in agent.Input, had int64, r agent.Receipt) {
 	if took := r.Took; took != nil && want == agent.EventMessage {
 		w.openedBy[id] = took.Turn
 		cut := slices.ContainsFunc(w.events[had:], func(e agent.Event) bool { return e.Type == agent.EventInterrupted })
-		require.Equal(w.t, cut, took.How == agent.TookInterrupted || took.How == agent.TookRolledBack || took.How == agent.TookMerged, "message %s took %s", id, took.How)
+		require.Equal(w.t, cut, took.How == agent.TookInterrupted || took.How == agent.TookRollingBack || took.How == agent.TookMerged, "message %s took %s", id, took.How)
 	}
 }
 

@@ -197,10 +197,73 @@ func TestVerdict_IDReused(t *testing.T) {
 	require.Equal(t, agent.GateOpen, tr.receipt.Gate.Status)
 	require.Empty(t, tr.step(agent.VerdictGiven{Verdict: v}))
 	require.Equal(t, agent.Repeated, tr.receipt.Status, "the first is acknowledged as before")
-	// A message's id is nobody else's either.
-	other.ID = "m1"
-	require.Empty(t, tr.step(agent.VerdictGiven{Verdict: other}))
-	require.Equal(t, agent.CodeConflict, tr.receipt.Code)
+	require.Equal(t, agent.CodeStale, tr.receipt.Code, "and says that it decided nothing")
+}
+
+// An id is its sender's alone: nobody burns another's.
+func TestIDs_AreTheirSendersAlone(t *testing.T) {
+	tr := begin(t, deskAgent(), `{"customer_id":"c"}`)
+	user := agent.Principal{Subject: tr.m.Run().User}
+	tr.step(agent.Message{ID: "verdict-1", Principal: user, Text: "go"})
+	tr.model(`risky {"order_id":"77","amount":{"minor":50,"currency":"EUR"}}`)
+	v := agent.Verdict{ID: "verdict-1", Gate: "1.1", Digest: tr.gate("1.1").Digest, Verdict: agent.Approve,
+		Principal: agent.Principal{Subject: "kim", Roles: []string{"boss"}, Tenant: "elsewhere"}}
+	tr.step(agent.VerdictGiven{Verdict: v})
+	require.Equal(t, agent.Voided, tr.receipt.Status, "kim of another tenant is another")
+	v.Principal.Tenant = ""
+	tr.step(agent.VerdictGiven{Verdict: v})
+	require.Equal(t, agent.Accepted, tr.receipt.Status, tr.receipt.Reason)
+	require.Equal(t, agent.GateApproved, tr.gate("1.1").Status)
+	require.Empty(t, tr.step(agent.VerdictGiven{Verdict: v}))
+	require.Equal(t, agent.Repeated, tr.receipt.Status)
+	v.Principal.Auth = "token:other"
+	require.NotEmpty(t, tr.step(agent.VerdictGiven{Verdict: v}), "a kim who is proven is not one whom nothing proves")
+}
+
+// A subject of another tenant steers nothing, whatever its name.
+func TestSteering_ForeignTenantIsRefused(t *testing.T) {
+	tr := begin(t, deskAgent(), `{"customer_id":"c"}`)
+	foreign := agent.Principal{Subject: tr.m.Run().User, Tenant: "other", Roles: []string{"boss", "operator"}}
+	for _, in := range []agent.Input{
+		agent.Message{ID: "a", Principal: foreign, Text: "go"}, agent.CancelRun{ID: "b", Principal: foreign},
+		agent.AmendRun{ID: "c", Principal: foreign, Fields: agent.JSON(`{"note":"x"}`)}, agent.PauseRun{ID: "d", Principal: foreign},
+		agent.ResumeRun{ID: "e", Principal: foreign}, agent.UndoSteps{ID: "f", Principal: foreign, Steps: []string{"1.1"}, Reason: "x"},
+		agent.LiftRuling{ID: "g", Principal: foreign, Ruling: "1.1", Reason: "x"}, agent.ConfirmRuling{ID: "h", Principal: foreign, Ruling: "1.1"},
+	} {
+		require.Empty(t, tr.step(in))
+		require.Equal(t, agent.Refused, tr.receipt.Status)
+		require.Contains(t, tr.receipt.Reason, "another tenant")
+	}
+}
+
+// Equal gates of two runs, and of two runs at one address, have different digests.
+func TestGateDigest_NamesItsRun(t *testing.T) {
+	seen := map[string]bool{}
+	for _, first := range []string{"first-1", "first-2"} {
+		tr := begin(t, deskAgent(), `{"customer_id":"c"}`)
+		tr.m.Run().FirstRunID = first
+		tr.message("go")
+		tr.model(`risky {"order_id":"77","amount":{"minor":50,"currency":"EUR"}}`)
+		require.False(t, seen[tr.gate("1.1").Digest])
+		seen[tr.gate("1.1").Digest] = true
+	}
+}
+
+// A repeat is answered as the first was: where it takes effect is told again.
+func TestRepeat_TellsWhatTheFirstTook(t *testing.T) {
+	tr := begin(t, deskAgent(), `{"customer_id":"c"}`)
+	m := agent.Message{ID: "m", Principal: agent.Principal{Subject: tr.m.Run().User}, Text: "go"}
+	tr.step(m)
+	first := tr.receipt
+	require.NotNil(t, first.Took)
+	tr.step(agent.CancelRun{ID: "m", Principal: agent.Principal{Subject: "ops"}, Reason: "enough"})
+	cancel := tr.receipt
+	tr.step(m)
+	require.Equal(t, first.Took, tr.receipt.Took)
+	require.Equal(t, first.Seq, tr.receipt.Seq)
+	tr.step(agent.CancelRun{ID: "m", Principal: agent.Principal{Subject: "ops"}, Reason: "enough"})
+	require.Equal(t, agent.Repeated, tr.receipt.Status)
+	require.Equal(t, cancel.Took, tr.receipt.Took)
 }
 
 func TestVerdict_ForeignTenant(t *testing.T) {
@@ -225,7 +288,7 @@ func TestHandled_Window(t *testing.T) {
 			tr.m.Ack(tr.m.Run().Seq)
 		}
 	}
-	again := agent.Message{ID: "m1", Principal: agent.Principal{Subject: "u"}, Text: "go"}
+	again := agent.Message{ID: "m1", Principal: agent.Principal{Subject: tr.m.Run().User}, Text: "go"}
 	others(999)
 	require.Empty(t, tr.step(again))
 	require.Equal(t, agent.Repeated, tr.receipt.Status)
@@ -435,7 +498,8 @@ func TestEvent_Envelope(t *testing.T) {
 	tr.model(`risky {"order_id":"77","amount":{"minor":50,"currency":"EUR"}}`)
 	tr.step(agent.CancelRun{ID: "c", Principal: agent.Principal{Subject: "u"}})
 	chain := ""
-	for i, e := range tr.m.Batch().Events {
+	batch := tr.m.Batch()
+	for i, e := range batch.Events {
 		require.Equal(t, int64(i+1), e.Seq)
 		require.Equal(t, "acme", e.Tenant)
 		require.Equal(t, "trace", e.TraceID)
@@ -444,8 +508,8 @@ func TestEvent_Envelope(t *testing.T) {
 		c, err := agent.Canonical(e.Data)
 		require.NoError(t, err)
 		require.Equal(t, c.String(), e.Data.String())
-		require.NotEqual(t, chain, e.Chain(chain))
-		chain = e.Chain(chain)
+		require.NotEqual(t, chain, e.Chain(batch.Salt, chain))
+		chain = e.Chain(batch.Salt, chain)
 	}
 }
 

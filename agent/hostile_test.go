@@ -50,8 +50,18 @@ func worst(n int) map[string]string {
 		"fractions":                     `[` + strings.Repeat("0.25,", n/5) + `0]`,
 		"escapes":                       `"` + strings.Repeat(`\u00e9`, n/6) + `"`,
 		"nothing but arrays":            `[` + strings.Repeat("[],", n/3) + `0.5]`,
+		"keys in no order, deep":        disorder(n),
+		"keys beyond ASCII":             `{` + strings.ReplaceAll(manyKeys(n*3/4), "k", "É") + `"z":0.5}`,
+		"keys alike for long":           `{` + strings.ReplaceAll(manyKeys(n/40), "k", strings.Repeat("\uff00", 100)) + `"z":0.5}`,
+		"digits to be written":          `[` + strings.Repeat("1e400,", n/6) + `0]`,
+		"keys with escapes":             `{` + strings.ReplaceAll(manyKeys(n/2), "k", `\n`) + `"z":0.5}`,
 		"an error at the end":           `{"` + strings.Repeat("k", n/2) + `":[` + strings.Repeat("0,", n/4) + `x]}`,
 	}
+}
+
+// disorder has its keys in the wrong order on each level.
+func disorder(n int) string {
+	return strings.Repeat(`{"b":`, 60) + `"` + strings.Repeat("x", n) + `"` + strings.Repeat(`,"a":0}`, 60)
 }
 
 func manyKeys(n int) string {

@@ -12,6 +12,7 @@ type Input interface{ input() }
 type Started struct {
 	Tenant, Key, FirstRunID string
 	Version, Rules          int
+	Salt                    string // of the chain, random; what decides nothing
 	Fingerprint             string
 	Limits                  Limits
 	Principal               Principal
@@ -270,12 +271,12 @@ func (t *Took) stopping(steps []string) *Took {
 type TookHow string
 
 const (
-	TookNow         TookHow = "now"         // at once
-	TookQueued      TookHow = "queued"      // after what runs
-	TookInterrupted TookHow = "interrupted" // it cut the turn short
-	TookRolledBack  TookHow = "rolled_back" // it cut the turn short, and what that did is undone
-	TookMerged      TookHow = "merged"      // into an interrupt or a cancel that was under way
-	TookStopping    TookHow = "stopping"    // it was taken at once, and stops steps
+	TookNow         TookHow = "now"          // at once
+	TookQueued      TookHow = "queued"       // after what runs
+	TookInterrupted TookHow = "interrupted"  // it cut the turn short
+	TookRollingBack TookHow = "rolling_back" // it cut the turn short, and what that did is being undone: the event interrupt_settled says what stands
+	TookMerged      TookHow = "merged"       // into an interrupt or a cancel that was under way
+	TookStopping    TookHow = "stopping"     // it was taken at once, and stops steps
 )
 
 // ReceiptStatus says what became of an input. On the wire; never rename.

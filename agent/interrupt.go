@@ -123,7 +123,7 @@ type Standing struct {
 
 func applyCancel(r *Run, e Event, d CancelRequestedData) {
 	if d.ID != "" { // else the run's own, since it was idle
-		r.handled(d.ID, d.Body, e.Seq)
+		r.handled(e.Seq, d.ID, d.Body, d.Principal, Handled{Took: d.Took})
 	}
 	if r.Cancel == nil {
 		r.Cancel = &Cancel{Reason: d.Reason, Principal: d.Principal, Seq: e.Seq}

@@ -24,6 +24,7 @@ type Machine struct {
 	// idleTimer is when the timer fires that was asked for; zero: none is set.
 	idleTimer time.Time
 
+	salt   string   // of the chain; in no run, since people are shown those
 	hash   string   // of the chain up to the last event
 	before string   // of the chain before outbox[0]
 	outbox []Event  // not acknowledged by the journal yet
@@ -148,7 +149,7 @@ func (m *Machine) emit(t EventType, step string, data any) Event {
 
 func (m *Machine) add(e Event) {
 	apply(m.run, e)
-	m.hash = e.Chain(m.hash)
+	m.hash = e.Chain(m.salt, m.hash)
 	m.outbox, m.hashes = append(m.outbox, e), append(m.hashes, m.hash)
 	m.react(e)
 }
@@ -156,7 +157,7 @@ func (m *Machine) add(e Event) {
 // Batch is what the next activity carries: all events that the journal has not
 // acknowledged.
 func (m *Machine) Batch() Batch {
-	b := Batch{Before: m.before, Events: slices.Clone(m.outbox), Head: m.Head()}
+	b := Batch{Salt: m.salt, Before: m.before, Events: slices.Clone(m.outbox), Head: m.Head()}
 	if len(b.Events) > 0 {
 		b.First = b.Events[0].Seq
 	}

@@ -15,14 +15,14 @@ func mergeDiff(a, b map[string]any) map[string]any {
 			patch[k] = b[k]
 			continue
 		}
-		if sameValue(old, b[k]) {
-			continue
-		}
 		oldObject, ok1 := old.(map[string]any)
 		newObject, ok2 := b[k].(map[string]any)
-		if ok1 && ok2 {
-			patch[k] = mergeDiff(oldObject, newObject)
-		} else {
+		switch {
+		case ok1 && ok2: // each level is compared once, however deep it lies
+			if changes := mergeDiff(oldObject, newObject); len(changes) > 0 {
+				patch[k] = changes
+			}
+		case !sameValue(old, b[k]):
 			patch[k] = b[k]
 		}
 	}

@@ -100,7 +100,7 @@ func (w *watcher) batch(b agent.Batch) {
 		if e.Seq == b.First {
 			require.Equal(w.t, before, b.Before, "hash before event %d", e.Seq)
 		}
-		before = e.Chain(before)
+		before = e.Chain(b.Salt, before)
 	}
 	if len(b.Events) > 0 {
 		require.Equal(w.t, w.acked+1, b.First)
@@ -229,7 +229,7 @@ func (w *watcher) randomInput() {
 	case "message":
 		text := rapid.SampledFrom([]string{"77 or 78", "yes", "no, 78", "hm"}).Draw(t, "text")
 		if rapid.IntRange(0, 9).Draw(t, "repeat") == 0 {
-			id = "same"
+			id = "same as " + who.Subject
 		}
 		w.step(agent.Message{ID: id, Principal: who, Text: text, Policy: w.policy()})
 	case "model":

@@ -294,6 +294,9 @@ func Redacted[T any](x *Redaction, v T) T {
 
 // field redacts the text of a struct's field, by its Go name.
 func (x *Redaction) field(name string, place []string, s string) string {
+	if name == "Salt" {
+		return "" // with it a hash of the chain tells a value that can be one of few
+	}
 	if plainNames[name] {
 		return s
 	}
@@ -397,18 +400,24 @@ func (w walker) mapped(v reflect.Value, name string, place []string) reflect.Val
 func (w walker) fields(v reflect.Value, place []string) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	out.Set(v)
+	w.into(out, v, place)
+	return out
+}
+
+// into redacts a copy of a struct in its place: one that is embedded without being exported
+// cannot be set as a whole.
+func (w walker) into(out, v reflect.Value, place []string) {
 	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		switch {
-		case !f.IsExported() && !f.Anonymous:
-		case f.Anonymous && !out.Field(i).CanSet():
+		switch f := v.Type().Field(i); {
+		case f.Anonymous && !f.IsExported() && f.Type.Kind() == reflect.Struct:
+			w.into(out.Field(i), v.Field(i), place)
+		case !f.IsExported():
 		case v.Type() == runType && (f.Name == "Known" || f.Name == "Unseen") && w.text != nil:
 			out.Field(i).SetZero()
 		default:
 			out.Field(i).Set(w.value(v.Field(i), f.Name, place))
 		}
 	}
-	return out
 }
 
 // event is a copy with other data. Data of a type that is not known is JSON like any other.

@@ -248,3 +248,16 @@ func TestRedaction_Pieces(t *testing.T) {
 	}
 	require.Equal(t, "Your card (masked) is charged. 42", shown)
 }
+
+type line struct {
+	Args agent.JSON
+	Text string
+}
+
+// What is embedded without being exported is redacted as all else.
+func TestRedaction_Embedded(t *testing.T) {
+	x := (&agent.Run{Sensitive: []string{"card"}, State: agent.JSON(`{"card":"4111 1111 1111"}`)}).Redaction()
+	whole := struct{ line }{line{agent.JSON(`"4111 1111 1111"`), "4111 1111 1111"}}
+	require.Equal(t, struct{ line }{line{agent.JSON(`"(masked)"`), "(masked)"}}, agent.Redacted(x, whole))
+	require.Equal(t, "4111 1111 1111", whole.Text)
+}

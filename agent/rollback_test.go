@@ -199,7 +199,7 @@ func TestEdit_BelongsToItsTurn(t *testing.T) {
 	tr.by(teller("bob"), again, agent.Verdict{Verdict: agent.Approve})
 	tr.done(again, `{"id":"r-1"}`)
 	tr.step(agent.Message{ID: "back", Principal: agent.Principal{Subject: "c"}, Text: "no, not that", Policy: agent.MessageRollback})
-	require.Equal(t, agent.TookRolledBack, tr.receipt.Took.How)
+	require.Equal(t, agent.TookRollingBack, tr.receipt.Took.How)
 	require.Equal(t, agent.StepCancelled, tr.stepOf("3.2").Status)
 	require.Equal(t, agent.StepDone, tr.stepOf(again).Status, "two people approved it for the first turn")
 	require.Empty(t, tr.m.Run().Undo)

@@ -352,8 +352,28 @@ type Blob struct {
 // Handled remembers an input, so that a repeat is answered as the first was.
 type Handled struct {
 	ID   string `json:"id"`
+	By   string `json:"by"`   // whose id it is, see [Run.Sender]
 	Body string `json:"body"` // digest
 	Seq  int64  `json:"seq"`
+	Code Code   `json:"code,omitempty"` // of a verdict that decided nothing
+	Took *Took  `json:"took,omitempty"`
+}
+
+// Receipt answers a repeat as the first was answered.
+func (h Handled) Receipt(run RunStatus) Receipt {
+	r := Receipt{Status: Repeated, Code: h.Code, Seq: h.Seq, Took: h.Took, Run: run}
+	if h.Code != "" {
+		r.Reason = "it decided nothing when it came first; the event says why"
+	}
+	return r
+}
+
+func (h Handled) size() int {
+	n := len(h.ID) + len(h.By) + len(h.Body) + len(h.Code) + 50
+	if h.Took != nil {
+		n += 40
+	}
+	return n
 }
 
 // Cancel is a cancel under way: the run ends when its running steps have, and

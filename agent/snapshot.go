@@ -12,7 +12,8 @@ import (
 type Snapshot struct {
 	V      int     `json:"v"`
 	Run    *Run    `json:"run"`
-	Hash   string  `json:"hash"` // of the chain up to the run's last event
+	Salt   string  `json:"salt,omitempty"` // of the chain
+	Hash   string  `json:"hash"`           // of the chain up to the run's last event
 	Before string  `json:"before,omitempty"`
 	Outbox []Event `json:"outbox,omitempty"`
 }
@@ -28,7 +29,7 @@ func (m *Machine) Hold() { m.held = true }
 // Snapshot is where the machine stands. The caller must not change what it
 // points to.
 func (m *Machine) Snapshot() Snapshot {
-	return Snapshot{V: SnapshotSchema, Run: m.run, Hash: m.hash, Before: m.before, Outbox: m.outbox}
+	return Snapshot{V: SnapshotSchema, Run: m.run, Salt: m.salt, Hash: m.hash, Before: m.before, Outbox: m.outbox}
 }
 
 // CheckRules says whether this code knows the decisions by which a run goes on:
@@ -82,10 +83,10 @@ func Restore(def *Definition, s Snapshot) (*Machine, error) {
 	if _, err := def.checkState(s.Run.State); err != nil {
 		return nil, def.changedState(clip(err.Error(), 300))
 	}
-	m := &Machine{def: def, run: s.Run, hash: s.Hash, before: s.Before, outbox: s.Outbox}
+	m := &Machine{def: def, run: s.Run, salt: s.Salt, hash: s.Hash, before: s.Before, outbox: s.Outbox}
 	hash := s.Before
 	for _, e := range s.Outbox {
-		hash = e.Chain(hash)
+		hash = e.Chain(s.Salt, hash)
 		m.hashes = append(m.hashes, hash)
 	}
 	if len(s.Outbox) > 0 && hash != s.Hash {
@@ -193,7 +194,7 @@ func (r *Run) size() int {
 		n += 400 + len(u.Title) + len(u.Reason)
 	}
 	for _, h := range r.Handled {
-		n += len(h.ID) + len(h.Body) + 40
+		n += h.size()
 	}
 	for _, u := range r.Undo {
 		n += len(u.By) + len(u.Reason) + len(u.Stands) + 80

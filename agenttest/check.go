@@ -73,7 +73,7 @@ func (r *Run) reduces() {
 // differ is the first event in which two machines differ, -1 where they do not.
 func differ(a, b []agent.Event) int {
 	for i := range max(len(a), len(b)) {
-		if i >= len(a) || i >= len(b) || a[i].Chain("") != b[i].Chain("") {
+		if i >= len(a) || i >= len(b) || a[i].Chain("", "") != b[i].Chain("", "") {
 			return i
 		}
 	}

@@ -92,7 +92,7 @@ var matrixInterrupts = []struct {
 	{"message interrupt", byMessage(agent.MessageInterrupt), [7]string{"", "", "abandoned cancelled done", "waiting", "waiting waiting", "in_doubt", "undone done"},
 		[7]agent.TookHow{"now", "interrupted", "interrupted", "now", "now", "now", "queued"}, agent.RunWaiting},
 	{"message rollback", byMessage(agent.MessageRollback), [7]string{"", "", "abandoned cancelled undone done", "waiting", "waiting waiting", "in_doubt", "undone done"},
-		[7]agent.TookHow{"now", "rolled_back", "rolled_back", "now", "now", "now", "queued"}, agent.RunWaiting},
+		[7]agent.TookHow{"now", "rolling_back", "rolling_back", "now", "now", "now", "queued"}, agent.RunWaiting},
 	{"cancel none", byCancel(agent.UndoNone), [7]string{"", "", "abandoned cancelled done", "cancelled", "cancelled cancelled", "in_doubt", "undone done"},
 		[7]agent.TookHow{"now", "now", "stopping", "now", "now", "now", "stopping"}, agent.RunCancelled},
 	{"cancel turn", byCancel(agent.UndoTurn), [7]string{"", "", "abandoned cancelled undone done", "cancelled", "cancelled cancelled", "in_doubt", "undone done"}, stopsTools, agent.RunCancelled},

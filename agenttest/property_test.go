@@ -119,7 +119,7 @@ func same(a, b []agent.Event) bool {
 		return false
 	}
 	for i := range a {
-		if a[i].Chain("") != b[i].Chain("") {
+		if a[i].Chain("", "") != b[i].Chain("", "") {
 			return false
 		}
 	}

@@ -46,7 +46,7 @@ func (f *runs) save(address string) {
 	for _, e := range run.Events() {
 		if e.Seq > at.seq {
 			fresh = append(fresh, e)
-			at.hash = e.Chain(at.hash)
+			at.hash = e.Chain(b.Salt, at.hash)
 		}
 	}
 	if b.Events = fresh; len(fresh) > 0 {

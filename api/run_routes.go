@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"interlock/agent"
@@ -123,11 +122,7 @@ func (s *Server) listRuns(ctx context.Context, c *call, in *listInput) (*body[Ru
 	page := RunPage{Runs: []RunLine{}}
 	all := &store.Redactions{Reader: s.reads}
 	for _, r := range rows {
-		line := lineOf(r)
-		if strings.Contains(line.Reason, " ") { // somebody's words, and none of code's
-			line = agent.Redacted(all.Of(ctx, store.Chain{Tenant: c.caller.Tenant, Address: r.Address, FirstRunID: r.FirstRunID}), line)
-		}
-		page.Runs = append(page.Runs, line)
+		page.Runs = append(page.Runs, lineOf(all.Row(ctx, c.caller.Tenant, r)))
 	}
 	if more {
 		page.Next = rows[len(rows)-1].Cursor

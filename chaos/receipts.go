@@ -127,7 +127,7 @@ func (in *input) against(t taken) string {
 		return fmt.Sprintf("its receipt names event %d, which is not its own", r.Seq)
 	case r.Status == agent.Voided && (t.void != 1 || t.valid > 0), r.Status == agent.Accepted && t.void > 0:
 		return fmt.Sprintf("it was answered %s, and judged valid %d and void %d times", r.Status, t.valid, t.void)
-	case r.Took != nil && !in.cancels() && t.cut != slices.Contains([]agent.TookHow{agent.TookInterrupted, agent.TookRolledBack, agent.TookMerged}, r.Took.How):
+	case r.Took != nil && !in.cancels() && t.cut != slices.Contains([]agent.TookHow{agent.TookInterrupted, agent.TookRollingBack, agent.TookMerged}, r.Took.How):
 		return fmt.Sprintf("it took effect as %s, and cut a turn short: %t", r.Took.How, t.cut)
 	}
 	return ""

@@ -108,7 +108,7 @@ const leastDeeds = 3
 // effective is how a deed takes effect; any answer but these does not count.
 var effective = map[deed][]string{
 	saysReject: {string(agent.Refused)}, saysQueue: {string(agent.TookQueued)},
-	saysInterrupt: {string(agent.TookInterrupted), string(agent.TookMerged)}, saysRollback: {string(agent.TookRolledBack), string(agent.TookMerged)},
+	saysInterrupt: {string(agent.TookInterrupted), string(agent.TookMerged)}, saysRollback: {string(agent.TookRollingBack), string(agent.TookMerged)},
 	amends: {string(agent.Accepted)}, pauses: {string(agent.Accepted)}, resumes: {string(agent.Accepted)},
 	cancelsNone: {string(agent.TookNow)}, cancelsTurn: {string(agent.TookNow)}, cancelsRun: {string(agent.TookNow)},
 	approves: {string(agent.Accepted)}, rejects: {string(agent.Accepted)}, returns: {string(agent.Accepted)}, edits: {string(agent.Accepted)},

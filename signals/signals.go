@@ -304,6 +304,9 @@ func CheckStart(s Start) error {
 	if s.Principal.Subject == "" {
 		return agent.Errorf(agent.CodeInvalid, "a start names its principal: who starts the run")
 	}
+	if t := s.Principal.Tenant; t != "" && t != s.Tenant {
+		return agent.Errorf(agent.CodeDenied, "the principal belongs to tenant %s, and the run to %s", short(t), s.Tenant)
+	}
 	if m := s.Message; m != nil {
 		if m.ID == "" {
 			return agent.Errorf(agent.CodeInvalid, "the first message needs an id, chosen by its sender")

@@ -110,7 +110,7 @@ func (s *sessions) ask(runID string) (*agent.Run, error) {
 	run := &agent.Run{FirstRunID: runID, Status: agent.RunCompleted}
 	for _, id := range s.find(runID).handled {
 		body, _ := agent.Encode([]any{"message", "hi"})
-		run.Handled = append(run.Handled, agent.Handled{ID: id, Body: agent.DigestOf(body), Seq: 3})
+		run.Handled = append(run.Handled, agent.Handled{ID: id, By: run.Sender(ann), Body: agent.DigestOf(body), Seq: 3})
 	}
 	return run, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -243,16 +242,21 @@ func ended(what, address string, status agent.RunStatus) error {
 // handledBy says how an ended run answered an input; nil where it never had its
 // id.
 func handledBy(run *agent.Run, in input) (*agent.Receipt, error) {
-	i := slices.IndexFunc(run.Handled, func(h agent.Handled) bool { return h.ID == in.id })
-	if i < 0 {
-		return nil, nil
+	who := agent.Principal{Subject: in.who.Subject, Tenant: in.who.Tenant}
+	h := run.FirstReceipt(in.id, who)
+	if h == nil { // the run may have seen a token of theirs
+		who.Auth = "token"
+		if h = run.FirstReceipt(in.id, who); h == nil {
+			return nil, nil
+		}
 	}
 	body, err := agent.Encode(append([]any{in.name}, in.content...))
-	if err != nil || agent.DigestOf(body) != run.Handled[i].Body {
+	if err != nil || agent.DigestOf(body) != h.Body {
 		return &agent.Receipt{Status: agent.Refused, Code: agent.CodeConflict, Run: run.Status},
 			agent.Errorf(agent.CodeConflict, "id %s was used before with another content; the run has ended (%s)", in.id, run.Status)
 	}
-	return &agent.Receipt{Status: agent.Repeated, Seq: run.Handled[i].Seq, Run: run.Status}, nil
+	r := h.Receipt(run.Status)
+	return &r, nil
 }
 
 // endStatus is how Temporal says that a run ended, "" where it does not. It

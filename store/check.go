@@ -37,13 +37,21 @@ func CheckAppend(ref RunRef, b agent.Batch) (hashes []string, err error) {
 		case !e.At.Equal(e.At.Truncate(time.Microsecond)):
 			return nil, agent.Errorf(agent.CodeInvalid, "event %d has a time finer than microseconds", e.Seq)
 		}
+		if started {
+			switch salt, err := agent.SaltOf(e); {
+			case err != nil:
+				return nil, err
+			case salt != b.Salt:
+				return nil, agent.Errorf(agent.CodeInvalid, "the batch is hashed with another salt than the one that its first event names")
+			}
+		}
 		if err := CheckText("type", string(e.Type), "step", e.Step, "trace id", e.TraceID); err != nil {
 			return nil, agent.Errorf(agent.CodeInvalid, "event %d: %w", e.Seq, err)
 		}
 		if err := checkJSON("data", e.Data); err != nil {
 			return nil, agent.Errorf(agent.CodeInvalid, "event %d: %w", e.Seq, err)
 		}
-		before = e.Chain(before)
+		before = e.Chain(b.Salt, before)
 		hashes = append(hashes, before)
 	}
 	return hashes, nil

@@ -127,3 +127,11 @@ func (l *Live) Text(ctx context.Context, d Delta) string {
 	l.shown = now
 	return added
 }
+
+// Row is a line of a list of runs, its reason redacted where it is somebody's words.
+func (m *Redactions) Row(ctx context.Context, tenant string, r RunRow) RunRow {
+	if strings.Contains(r.Head.Reason, " ") {
+		r.Head.Reason = m.Of(ctx, Chain{Tenant: tenant, Address: r.Address, FirstRunID: r.FirstRunID}).Text(r.Head.Reason)
+	}
+	return r
+}

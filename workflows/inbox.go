@@ -73,7 +73,10 @@ func (b *inbox) pull(ctx workflow.Context) {
 				break
 			}
 			e := b.push(c.read(raw))
-			e.signal, e.seal = c.name, sealOf(ctx, c.name, raw)
+			e.signal = c.name
+			if _, unread := e.input.(agent.Malformed); !unread { // whoever signed it: it is refused as it is
+				e.seal = sealOf(ctx, c.name, raw)
+			}
 		}
 	}
 }

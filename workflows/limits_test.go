@@ -218,7 +218,7 @@ func TestTools_ErrorsThatAreNoText(t *testing.T) {
 	noText := "broken \xff\xfe\x00 text " + strings.Repeat("🙂", 1000)
 	model := watch(turns(scripted.Then(call("look", "a"), call("send", "b")), scripted.Say("Well.")))
 	w := newWorld(t, model, lab{db: labDB(t),
-		look: func(context.Context, text) (text, error) { panic(noText) },
+		look: func(context.Context, text) (text, error) { return text{}, fmt.Errorf("%s", noText) },
 		send: func(context.Context, tool.Key, text) (text, error) {
 			return text{}, tool.Refused(fmt.Errorf("%s", noText))
 		}}.agent())

@@ -4,6 +4,8 @@
 package workflows
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,6 +41,7 @@ func (r *Runs) Registered() map[string]any {
 type pins struct {
 	Version     int          `json:"version"`
 	Rules       int          `json:"rules"`
+	Salt        string       `json:"salt"` // of the journal's chain
 	Fingerprint string       `json:"fingerprint"`
 	Limits      agent.Limits `json:"limits"`
 	// State is what the state looks like: a change under the same version blocks the run.
@@ -139,7 +142,7 @@ func (l *loop) open(ctx workflow.Context, agents *agent.Registry, s signals.Star
 		if err != nil {
 			panic(err) // blocks the task; nothing is recorded
 		}
-		return pins{Version: def.Version, Rules: agent.Rules, Fingerprint: def.Fingerprint(), Limits: def.Limits(), State: def.StateShape()}
+		return pins{Version: def.Version, Rules: agent.Rules, Salt: newSalt(), Fingerprint: def.Fingerprint(), Limits: def.Limits(), State: def.StateShape()}
 	})
 	if err := fresh.Get(&raw); err != nil {
 		return err
@@ -160,7 +163,7 @@ func (l *loop) open(ctx workflow.Context, agents *agent.Registry, s signals.Star
 	if user == "" {
 		user = s.Principal.Subject
 	}
-	inputs := []agent.Input{agent.Started{Tenant: s.Tenant, Key: s.Key, FirstRunID: l.info.FirstRunID, Version: p.Version, Rules: p.Rules,
+	inputs := []agent.Input{agent.Started{Tenant: s.Tenant, Key: s.Key, FirstRunID: l.info.FirstRunID, Version: p.Version, Rules: p.Rules, Salt: p.Salt,
 		Fingerprint: p.Fingerprint, Limits: p.Limits, Principal: s.Principal, User: user, Body: s.Body, Digest: s.Digest(),
 		After: s.After, Repair: s.Repair}}
 	if s.Message != nil {
@@ -208,4 +211,11 @@ func (l *loop) end(root workflow.Context) (signals.End, error) {
 		return end, temporal.NewCanceledError(r.Reason)
 	}
 	return end, nil
+}
+
+// newSalt is what a run's chain of hashes is keyed with: 128 random bits.
+func newSalt() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return hex.EncodeToString(b[:])
 }

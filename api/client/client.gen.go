@@ -378,8 +378,11 @@ type Granted struct {
 // Handled defines model for Handled.
 type Handled struct {
 	Body string `json:"body"`
+	By   string `json:"by"`
+	Code string `json:"code,omitempty,omitzero"`
 	ID   string `json:"id"`
 	Seq  int64  `json:"seq"`
+	Took *Took  `json:"took,omitempty"`
 }
 
 // Idle defines model for Idle.

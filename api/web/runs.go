@@ -3,7 +3,6 @@ package web
 import (
 	"net/http"
 	"net/url"
-	"strings"
 
 	"interlock/agent"
 	"interlock/api/access"
@@ -66,9 +65,7 @@ func (v *visit) runs() (view runsView, err error) {
 	}
 	all := &store.Redactions{Reader: v.Reader}
 	for _, r := range rows {
-		if strings.Contains(r.Head.Reason, " ") { // somebody's words, and none of code's
-			r.Head.Reason = all.Of(v.ctx, store.Chain{Tenant: v.caller.Tenant, Address: r.Address, FirstRunID: r.FirstRunID}).Text(r.Head.Reason)
-		}
+		r = all.Row(v.ctx, v.caller.Tenant, r)
 		view.Rows = append(view.Rows, runRow{Path: runPath(r.Agent, r.Key), Agent: r.Agent, Key: r.Key, User: r.User, Phase: r.Head.Phase, Reason: r.Head.Reason,
 			Status: runStatus(r.Head.Status), Turn: r.Head.Turn, Started: v.moment(r.StartedAt), Updated: v.moment(r.UpdatedAt)})
 	}

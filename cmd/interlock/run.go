@@ -59,7 +59,7 @@ func tookEffect(t *agent.Took) string {
 		return ""
 	}
 	text := map[agent.TookHow]string{agent.TookQueued: "read after what runs now", agent.TookInterrupted: "this turn is cut short",
-		agent.TookRolledBack: "this turn is cut short, and what it did undone", agent.TookMerged: "merged into what is under way"}[t.How]
+		agent.TookRollingBack: "this turn is cut short, and what it did is being undone", agent.TookMerged: "merged into what is under way"}[t.How]
 	switch {
 	case text == "" && t.Turn > 0:
 		return fmt.Sprintf(", taken up by turn %d", t.Turn)

@@ -118,9 +118,9 @@ func (a *app) runListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		p := page{Runs: []runLine{}}
+		p, all := page{Runs: []runLine{}}, &store.Redactions{Reader: s.store}
 		for _, r := range rows {
-			p.Runs = append(p.Runs, lineOf(r))
+			p.Runs = append(p.Runs, lineOf(all.Row(cmd.Context(), s.tenant, r)))
 		}
 		if len(rows) == f.Limit {
 			p.After = rows[len(rows)-1].Cursor

@@ -81,7 +81,7 @@ func rolledBack(ctx context.Context, w *world) (string, error) {
 	if _, err := w.until(ctx, address, "the slot", func(r *agent.Run) bool { return len(r.Steps) == 3 && r.Steps[0].Status == agent.StepDone }); err != nil {
 		return "", err
 	}
-	if err := w.cut(ctx, address, agent.MessageRollback, agent.TookRolledBack); err != nil {
+	if err := w.cut(ctx, address, agent.MessageRollback, agent.TookRollingBack); err != nil {
 		return "", err
 	}
 	close(u.ship)
@@ -115,7 +115,7 @@ func rolledBackFields(ctx context.Context, w *world) (string, error) {
 	if _, err := w.until(ctx, address, "the slot", done); err != nil {
 		return "", err
 	}
-	if err := w.cut(ctx, address, agent.MessageRollback, agent.TookRolledBack); err != nil {
+	if err := w.cut(ctx, address, agent.MessageRollback, agent.TookRollingBack); err != nil {
 		return "", err
 	}
 	_, err = w.resting(ctx, address, "user", 2)

@@ -27,7 +27,7 @@ func BenchmarkAppend(b *testing.B) {
 				batch := h.Batch(1, 1) // not by the history: that hashes it from the start
 				batch.First, batch.Before, batch.Events = h.Last()-3, before, h.Events[h.Last()-4:]
 				for _, e := range batch.Events {
-					before = e.Chain(before)
+					before = e.Chain(batch.Salt, before)
 				}
 				b.StartTimer()
 				require.NoError(b, s.Append(context.Background(), h.Ref, batch))

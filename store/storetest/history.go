@@ -32,6 +32,9 @@ func NewHistory(t testing.TB, tenant, key, firstRunID string) *History {
 
 // NewHistoryOf is a run that has just started, as d says.
 func NewHistoryOf(t testing.TB, tenant, firstRunID string, at time.Time, d agent.StartedData) *History {
+	if d.Salt == "" {
+		d.Salt = "salt of " + firstRunID
+	}
 	h := &History{t: t, Head: agent.Head{Status: agent.RunRunning, Phase: "collect"},
 		Ref: store.RunRef{Tenant: tenant, Address: "acme/" + d.Agent + "/" + d.Key, FirstRunID: firstRunID, Branch: firstRunID}}
 	h.addAt(at, agent.EventStarted, d)
@@ -106,14 +109,21 @@ func (h *History) Last() int64 { return int64(len(h.Events)) }
 
 // Batch holds the events from first to last.
 func (h *History) Batch(first, last int64) agent.Batch {
-	return agent.Batch{First: first, Before: h.Hash(first - 1), Events: slices.Clone(h.Events[first-1 : last]), Head: h.Head}
+	return agent.Batch{Salt: h.salt(), First: first, Before: h.Hash(first - 1), Events: slices.Clone(h.Events[first-1 : last]), Head: h.Head}
+}
+
+// salt is that of the history's first event.
+func (h *History) salt() string {
+	salt, err := agent.SaltOf(h.Events[0])
+	require.NoError(h.t, err)
+	return salt
 }
 
 // Hash is the chain's hash up to and including event last.
 func (h *History) Hash(last int64) string {
 	hash := ""
 	for _, e := range h.Events[:last] {
-		hash = e.Chain(hash)
+		hash = e.Chain(h.salt(), hash)
 	}
 	return hash
 }

@@ -105,6 +105,7 @@ var journalTests = []contract{
 			"no address":   func(_ *agent.Batch, r *store.RunRef) { r.Address = "" },
 			"no chain":     func(_ *agent.Batch, r *store.RunRef) { r.FirstRunID = "" },
 			"no start":     func(b *agent.Batch, _ *store.RunRef) { b.Events[0].Data = agent.JSON(`{"version":"one"}`) },
+			"other salt":   func(b *agent.Batch, _ *store.RunRef) { b.Salt = "other" },
 			"no gate": func(b *agent.Batch, _ *store.RunRef) {
 				b.Events[1].Type, b.Events[1].Data = agent.EventGateOpened, agent.JSON(`{"gate":7}`)
 			},

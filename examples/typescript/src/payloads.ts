@@ -51,6 +51,7 @@ export interface Gate {
   closed_at?: string | null;
   digest: string;
   distinct?: boolean;
+  edit?: string[] | null;
   escalation?: {
     at: string;
     done?: boolean;

@@ -65,7 +65,7 @@ func (a *appending) lost(ctx context.Context) (lost []Version, stands *Version, 
 		if all[0].Live {
 			stands = &all[0]
 		}
-		leads = func(hash string) bool { return found.Event.Chain(hash) == found.Hash }
+		leads = func(hash string) bool { return found.Event.Chain(a.batch.Salt, hash) == found.Hash }
 	}
 	if !leads("") {
 		return nil, nil, nil

@@ -779,6 +779,7 @@ export interface components {
             closed_at?: string;
             digest: string;
             distinct?: boolean;
+            edit?: string[];
             escalation?: components["schemas"]["Escalation"];
             /** Format: date-time */
             expires_at?: string;
@@ -918,13 +919,6 @@ export interface components {
             /** Format: int64 */
             window: number;
         };
-        Mask: {
-            at: string;
-            /** Format: int64 */
-            from?: number;
-            /** Format: int64 */
-            to?: number;
-        };
         MessageBody: {
             as_user?: string;
             /**
@@ -1015,7 +1009,6 @@ export interface components {
             excess?: number;
             finish: string;
             instructions?: string;
-            masks?: components["schemas"]["Mask"][];
             model?: string;
             /** @description any JSON value; numbers keep every digit */
             opaque?: unknown;
@@ -1154,8 +1147,11 @@ export interface components {
             gone?: number;
             granted?: components["schemas"]["Granted"];
             handled?: components["schemas"]["Handled"][];
+            hidden?: string[];
             kept?: components["schemas"]["Verdict"][];
             key: string;
+            known?: unknown[];
+            known_cut?: boolean;
             last_word?: boolean;
             limits: components["schemas"]["Limits"];
             /** Format: int64 */
@@ -1206,6 +1202,7 @@ export interface components {
             turn: number;
             turns?: components["schemas"]["Turn"][];
             undo?: components["schemas"]["Undoing"][];
+            unseen?: unknown[];
             used: components["schemas"]["Used"];
             user: string;
             /** Format: int64 */
@@ -1303,8 +1300,11 @@ export interface components {
             gone?: number;
             granted?: components["schemas"]["Granted"];
             handled?: components["schemas"]["Handled"][];
+            hidden?: string[];
             kept?: components["schemas"]["Verdict"][];
             key: string;
+            known?: unknown[];
+            known_cut?: boolean;
             last_word?: boolean;
             limits: components["schemas"]["Limits"];
             /** Format: int64 */
@@ -1355,6 +1355,7 @@ export interface components {
             turn: number;
             turns?: components["schemas"]["Turn"][];
             undo?: components["schemas"]["Undoing"][];
+            unseen?: unknown[];
             used: components["schemas"]["Used"];
             user: string;
             /** Format: int64 */
@@ -1448,7 +1449,6 @@ export interface components {
             id: string;
             key?: string;
             kind: string;
-            masks?: components["schemas"]["Mask"][];
             /** Format: int64 */
             ordinal?: number;
             reason?: string;
