@@ -89,18 +89,21 @@ func (b *inbox) pop() *entry {
 	return e
 }
 
-// listen opens the signal channels.
+// listen opens the signal channels, in the order in which they are emptied: Temporal
+// tells the order of signals of one name only. Of what came in one task, what stops or
+// changes the run is taken before a verdict: an approval never starts what a pause, a
+// cancel or an amend before it had stopped.
 func (b *inbox) listen(ctx workflow.Context) {
 	b.channels = []channel{
-		listen(ctx, signals.NameMessage, signals.Messages, messageInput),
-		listen(ctx, signals.NameCancel, signals.Cancels, cancelInput),
-		listen(ctx, signals.NameVerdict, signals.Verdicts, verdictInput),
-		listen(ctx, signals.NameAmend, signals.Amends, amendInput),
-		listen(ctx, signals.NamePause, signals.Pauses, pauseInput),
 		listen(ctx, signals.NameResume, signals.Resumes, resumeInput),
+		listen(ctx, signals.NamePause, signals.Pauses, pauseInput),
+		listen(ctx, signals.NameCancel, signals.Cancels, cancelInput),
+		listen(ctx, signals.NameAmend, signals.Amends, amendInput),
 		listen(ctx, signals.NameUndo, signals.Undos, undoInput),
-		listen(ctx, signals.NameLiftRuling, signals.LiftRulings, liftInput),
 		listen(ctx, signals.NameConfirmRuling, signals.ConfirmRulings, confirmInput),
+		listen(ctx, signals.NameLiftRuling, signals.LiftRulings, liftInput),
+		listen(ctx, signals.NameMessage, signals.Messages, messageInput),
+		listen(ctx, signals.NameVerdict, signals.Verdicts, verdictInput),
 	}
 }
 
