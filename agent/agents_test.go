@@ -75,7 +75,7 @@ func refundAgent() *agent.Definition {
 	pay := tool.Transactional("issue_refund", nil, inTx[refundArgs, refund], func(s *state, _ refundArgs, r refund) error {
 		s.RefundID = r.ID
 		return nil
-	}).Gate(tool.Gate[state, refundArgs]{
+	}).Confirmed("order_id", "amount").Gate(tool.Gate[state, refundArgs]{
 		Roles: []string{"refunds"}, Reads: []string{"order_id", "amount"}, Expires: 24 * time.Hour,
 		When: func(_ agent.Situation[state], a refundArgs) bool { return a.Amount.Minor > 50_00 },
 		Title: func(_ agent.Situation[state], a refundArgs) string {

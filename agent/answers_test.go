@@ -61,7 +61,7 @@ func TestAnswer_No(t *testing.T) {
 	require.Empty(t, tr.m.Run().Rulings)
 	last := tr.lastView().Turns[len(tr.lastView().Turns)-1]
 	require.Equal(t, `The question of step 1.1 was answered by u: no to the values shown. u adds: the other lamp.`, last.Opening[0].Text)
-	tr.model(`confirm {"fields":["order_id"],"quote":"yes"}`)
+	tr.model(`confirm {"fields":["order_id"]}`)
 	require.Equal(t, "refused", tr.answer("c2_1").Status)
 }
 

@@ -28,19 +28,7 @@ func applyStateSet(r *Run, e Event, d StateSetData) {
 	}
 	// A change voids what was shown and confirmed, for good: the same value
 	// coming back does not bring the user's yes back.
-	for _, f := range slices.Concat(d.Fields, d.Reset) {
-		delete(r.Shown, f)
-		delete(r.Confirmed, f)
-	}
-}
-
-func applyConfirmed(r *Run, e Event, d ConfirmedData) {
-	if r.Confirmed == nil {
-		r.Confirmed = map[string]Confirmation{}
-	}
-	for _, f := range d.Fields {
-		r.Confirmed[f] = Confirmation{Quote: d.Quote, Turn: e.Turn, Seq: e.Seq}
-	}
+	r.voidYes(slices.Concat(d.Fields, d.Reset))
 }
 
 func applyFact(r *Run, e Event, d FactData) {

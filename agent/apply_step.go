@@ -12,7 +12,9 @@ func applyStepStarted(r *Run, e Event, d StepStartedData) {
 	if d.Status == StepRunning {
 		s.RunAt = e.At
 	}
+	s.Reserves = d.Reserves
 	r.Steps = append(r.Steps, s)
+	r.reserveYes(s.ID, s.Reserves)
 	r.NextStep++
 	if old := r.step(d.Replaces); old != nil {
 		old.Again = false
@@ -141,6 +143,7 @@ func (r *Run) settle(s *Step, e Event, status StepStatus, reason string, measure
 		r.Used.ActiveMS += active(measured, e.At.Sub(s.RunAt))
 	}
 	s.Status, s.Reason = status, reason
+	r.settleYes(s, status)
 }
 
 // tell makes sure that the model learns of a step's end: as the answer of its
@@ -154,6 +157,7 @@ func (r *Run) tell(s *Step, e Event, text string) {
 }
 
 func (r *Run) openGate(e Event, g Gate) {
+	g.Seq = e.Seq
 	r.Gates, r.News = append(r.Gates, g), e.Seq
 	if s := r.step(g.StepID()); s != nil && r.turnOf(s) == r.Turn && s.By != ByUndo {
 		r.answered() // by a proposal whose call waits; an undo, or a step of an older turn, is no answer
@@ -162,10 +166,10 @@ func (r *Run) openGate(e Event, g Gate) {
 		return
 	}
 	if r.Shown == nil {
-		r.Shown = map[string]int64{}
+		r.Shown = map[string]Showing{}
 	}
 	for _, f := range g.Reads {
-		r.Shown[f] = e.Seq
+		r.Shown[f] = Showing{Seq: e.Seq}
 	}
 }
 
@@ -177,6 +181,12 @@ func applyGateClosed(r *Run, e Event, d GateClosedData) {
 	g.Status, g.Reason, g.By, g.Verified, g.ClosedAt = d.Status, d.Reason, d.By, d.Verified, &e.At
 	g.Verdict, g.Pending = string(d.Verdict), nil
 	r.dropPending(g.ID)
+	if d.No {
+		r.voidYes(g.Reads)
+	}
+	if d.Message != 0 {
+		r.answeredBy(g, d.Message)
+	}
 }
 
 func applyTrimmed(r *Run, _ Event, d TrimmedData) {

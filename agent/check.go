@@ -220,6 +220,15 @@ func (c *checker) references() {
 	for _, name := range sortedKeys(c.def.tools) {
 		t := c.def.tools[name]
 		known("tool "+name, "Verifies", t.verifies)
+		known("tool "+name, "Confirmed", t.confirmed)
+		if len(t.confirmed) > 0 && t.effect == ReadOnly {
+			c.report("tool "+name, "is ReadOnly and names a confirmation (Confirmed): there is no effect that would use it up")
+		}
+		for _, f := range t.confirmed {
+			if field, _ := c.def.field(f); field.Sensitive {
+				c.report("tool "+name, "Confirmed names %q, which is sensitive: it is shown to nobody who could say yes", f)
+			}
+		}
 		if t.gate != nil {
 			known("tool "+name, "the gate's Reads", t.gate.reads)
 		}

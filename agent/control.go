@@ -33,7 +33,6 @@ type moveArgs struct {
 }
 type confirmArgs struct {
 	Fields []string `json:"fields"`
-	Quote  string   `json:"quote"`
 }
 type factArgs struct {
 	Quote string `json:"quote"`
@@ -173,32 +172,6 @@ func (m *Machine) setter(f Field, v any, quote string) (string, error) {
 		return "user", nil
 	}
 	return "", Errorf(CodeDenied, "%s is set by %s, not by you", f.Name, strings.Join(f.Set, " or "))
-}
-
-// confirm binds the user's yes to values that code has shown.
-func confirm(m *Machine, a confirmArgs) (string, error) {
-	if len(a.Fields) == 0 {
-		return "", Errorf(CodeInvalid, "name the fields that the user confirmed")
-	}
-	shown := int64(0)
-	for _, name := range a.Fields {
-		if _, ok := m.def.field(name); !ok {
-			return "", Errorf(CodeInvalid, "there is no field %s", name)
-		}
-		at, ok := m.run.Shown[name]
-		if !ok {
-			return "", Errorf(CodeInvalid, "%s was not shown to the user with its present value; ask with this field first", name)
-		}
-		shown = max(shown, at)
-	}
-	if at, err := m.said(a.Quote); err != nil {
-		return "", err
-	} else if at <= shown {
-		return "", Errorf(CodeInvalid, "no user message after the values were shown holds %q word for word", a.Quote)
-	}
-	slices.Sort(a.Fields)
-	m.emit(EventConfirmed, "", ConfirmedData{Fields: slices.Compact(a.Fields), Quote: a.Quote})
-	return "confirmed: " + strings.Join(a.Fields, ", "), nil
 }
 
 func recordFact(m *Machine, a factArgs) (string, error) {

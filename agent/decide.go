@@ -114,7 +114,7 @@ func (m *Machine) message(in Message) Receipt {
 		First: in.First && busy && m.policy(Message{Policy: in.Policy}) != MessageQueue})
 	for _, g := range slices.Clone(m.run.Gates) {
 		if g.Status == GateOpen && g.Kind == KindAsk && in.Principal.Subject == m.run.User {
-			m.emit(EventGateClosed, g.ID, GateClosedData{Gate: g.ID, Status: GateAnswered, By: &in.Principal, Reason: "by the user's message"})
+			m.emit(EventGateClosed, g.ID, GateClosedData{Gate: g.ID, Status: GateAnswered, By: &in.Principal, Reason: "by the user's message", Message: e.Seq})
 			m.emit(EventStepSettled, g.ID, StepSettledData{Status: StepDone, Reason: "the user's next message is the answer"})
 		}
 	}
@@ -217,6 +217,7 @@ func (m *Machine) set(o origin, state JSON, verified []string) {
 	m.emit(EventStateSet, o.step, StateSetData{Patch: encodeValue(mergeDiff(old, next)), Source: o.source, By: o.by,
 		Fields: changed, Reset: reset, Verified: verified})
 	m.voidGates(slices.Concat(changed, reset))
+	m.voidUnconfirmed()
 }
 
 func changedFields(old, next map[string]any) []string {

@@ -98,12 +98,14 @@ func (m *Machine) answeredState(g Gate, fields JSON) (JSON, error) {
 // takeAnswer sets what the user answered, and binds a yes to the values shown.
 func (m *Machine) takeAnswer(v Verdict, g Gate, closed GateClosedData) {
 	closed.Status = GateAnswered
+	closed.No = v.Answer.Confirm != nil && !*v.Answer.Confirm
 	m.emit(EventGateClosed, g.ID, closed)
+	m.voidUnconfirmed()
 	var said []string
 	if c := v.Answer.Confirm; c != nil {
 		if said = append(said, "no to the values shown"); *c {
 			said[0] = "yes to " + strings.Join(g.Reads, ", ")
-			m.emit(EventConfirmed, "", ConfirmedData{Fields: g.Reads, Quote: "yes, at gate " + g.ID})
+			m.emit(EventConfirmed, "", ConfirmedData{Fields: g.Reads, Quote: "yes, at gate " + g.ID, How: ClickedYes})
 		}
 	}
 	if len(v.Answer.Fields) > 0 {

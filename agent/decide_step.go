@@ -180,7 +180,7 @@ func (m *Machine) commit(c commitment) {
 		d.Key = m.run.key(c.tool, d.Effect)
 		d.Repeatable, d.Compensation = c.t.repeatable && c.undone == "", c.t.undo
 	}
-	d.Replaces, d.EditedBy = c.replaces, c.editedBy
+	d.Replaces, d.EditedBy, d.Reserves = c.replaces, c.editedBy, m.reserves(c)
 	policy, needed := m.needsGate(c.gate, c.args)
 	if !needed && c.editedBy != "" && c.from != nil {
 		policy, needed = c.from.Policy, true
@@ -268,6 +268,9 @@ func (m *Machine) forbids(c commitment, instead string) string {
 	t, args := c.t, c.args
 	if r := m.ruling(t.name, args); r != nil {
 		return fmt.Sprintf("%s rejected this (%s); it stays refused while %s unchanged", r.By.Subject, r.Reason, unchanged(r.Reads))
+	}
+	if reason := m.needsYes(c, instead); reason != "" {
+		return reason
 	}
 	open, steps := len(args), 0
 	for _, s := range m.run.Steps {

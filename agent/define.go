@@ -122,6 +122,7 @@ type toolDef struct {
 	quick, repeatable bool
 	timeout, deadline time.Duration
 	verifies          []string
+	confirmed         []string // fields whose confirmation a call uses up
 	args              *schema
 	argsType          reflect.Type
 	result            *schema // nil where its type has none
@@ -253,7 +254,7 @@ func addTool[S any](c *checker, t Tool[S], where string) string {
 		return spec.Name
 	}
 	d := &toolDef{name: spec.Name, doc: spec.Doc, effect: spec.Effect, quick: spec.Quick, repeatable: spec.Repeatable,
-		timeout: spec.Timeout, deadline: spec.Deadline, verifies: spec.Verifies, onCut: spec.onCut(), argsType: spec.Args, resultType: spec.Result, source: spec.Source}
+		timeout: spec.Timeout, deadline: spec.Deadline, verifies: spec.Verifies, confirmed: spec.Confirmed, onCut: spec.onCut(), argsType: spec.Args, resultType: spec.Result, source: spec.Source}
 	d.result, _ = schemaOf(spec.Result)
 	d.commit = func(state, args, result JSON) (JSON, error) {
 		var s S

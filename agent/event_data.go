@@ -82,8 +82,10 @@ type StateSetData struct {
 
 // ConfirmedData is the data of EventConfirmed.
 type ConfirmedData struct {
-	Fields []string `json:"fields"`
-	Quote  string   `json:"quote"`
+	Fields  []string `json:"fields"`
+	Quote   string   `json:"quote"`             // the message that closed the ask, whole
+	How     string   `json:"how"`               // [SaidYes], [ClickedYes]
+	Message int64    `json:"message,omitempty"` // its seq
 }
 
 // FactData is the data of EventFactRecorded.
@@ -118,10 +120,11 @@ type StepStartedData struct {
 	// Repeatable: each call of it is an effect of its own.
 	Repeatable bool `json:"repeatable,omitempty"`
 	// Compensation is the tool that can undo it.
-	Compensation string `json:"compensation,omitempty"`
-	Undoes       string `json:"undoes,omitempty"`    // the step that this one undoes
-	Replaces     string `json:"replaces,omitempty"`  // the step in whose place it stands
-	EditedBy     string `json:"edited_by,omitempty"` // subject
+	Compensation string   `json:"compensation,omitempty"`
+	Undoes       string   `json:"undoes,omitempty"`    // the step that this one undoes
+	Replaces     string   `json:"replaces,omitempty"`  // the step in whose place it stands
+	EditedBy     string   `json:"edited_by,omitempty"` // subject
+	Reserves     []string `json:"reserves,omitempty"`  // fields whose confirmations it takes
 }
 
 // StepDoneData is the data of EventStepDone.
@@ -167,6 +170,8 @@ type GateClosedData struct {
 	Verdict  VerdictValue `json:"verdict,omitempty"`
 	By       *Principal   `json:"by,omitempty"`
 	Verified bool         `json:"verified,omitempty"`
+	Message  int64        `json:"message,omitempty"` // of an ask: the seq of the message that answered it
+	No       bool         `json:"no,omitempty"`      // of an ask: the values that it showed are not right
 }
 
 // GateCountedData is the data of EventGateCounted.

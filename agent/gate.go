@@ -49,6 +49,7 @@ type Gate struct {
 	Reads      []string        `json:"reads,omitempty"`
 	Shown      map[string]JSON `json:"shown,omitempty"`   // the Reads fields as shown
 	Rulings    []string        `json:"rulings,omitempty"` // earlier refusals of the same call
+	Seq        int64           `json:"seq,omitempty"`     // of the event that opened it; none in that event itself
 	Digest     string          `json:"digest"`
 	OpenedAt   time.Time       `json:"opened_at"`
 	ExpiresAt  *time.Time      `json:"expires_at,omitempty"`

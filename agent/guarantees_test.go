@@ -371,18 +371,6 @@ func refusedQuote(t *testing.T, message, quote, value string) string {
 	return ""
 }
 
-// A yes inside another word confirms nothing.
-func TestConfirm_Quote(t *testing.T) {
-	tr := begin(t, deskAgent(), `{"customer_id":"c"}`)
-	tr.message("77")
-	tr.model(`set_fields {"fields":{"order_id":"77"},"quote":"77"}`, `ask {"question":"?","fields":["order_id"]}`)
-	tr.message("that was yesterday")
-	tr.model(`confirm {"fields":["order_id"],"quote":"yes"}`, `confirm {"fields":["order_id"],"quote":"77"}`)
-	require.Equal(t, "refused", tr.answer("c2_1").Status)
-	require.Equal(t, "refused", tr.answer("c2_2").Status, "said before it was shown")
-	require.Empty(t, tr.m.Run().Confirmed)
-}
-
 // enterAgent calls a gated tool as it starts, and a plain one at its end.
 func enterAgent() *agent.Definition {
 	risky := tool.Keyed("risky", keyed[mail, refund], func(s *state, _ mail, r refund) error { s.RefundID = r.ID; return nil }).
@@ -556,12 +544,12 @@ func TestQuote_OfSomebodyElse(t *testing.T) {
 	ask := tr.m.Run().Gates[0].ID
 	other("yes, that one")
 	require.Equal(t, agent.GateOpen, tr.gate(ask).Status, "it asks the user")
-	tr.model(`confirm {"fields":["order_id"],"quote":"yes, that one"}`)
+	tr.model(`confirm {"fields":["order_id"]}`)
 	require.Empty(t, tr.m.Run().Confirmed)
 	tr.model()
 	tr.message("yes, that one")
 	require.Equal(t, agent.GateAnswered, tr.gate(ask).Status)
-	tr.model(`confirm {"fields":["order_id"],"quote":"yes, that one"}`)
+	tr.model(`confirm {"fields":["order_id"]}`)
 	require.Len(t, tr.m.Run().Confirmed, 1)
 	tr.reduces()
 }

@@ -148,7 +148,7 @@ func (w *watcher) standing() {
 	// What was confirmed is what was shown, and what is. Mutations: keep
 	// Confirmed, or Shown, in applyStateSet; drop the look at Shown from confirm.
 	for f, c := range r.Confirmed {
-		if shown := r.Shown[f]; shown == 0 || c.Seq < shown && w.set[f] > c.Seq || w.set[f] > shown {
+		if shown := r.Shown[f].Seq; shown == 0 || c.Seq < shown && w.set[f] > c.Seq || w.set[f] > shown {
 			w.t.Fatalf("%s is confirmed by event %d, shown by %d and set by %d", f, c.Seq, shown, w.set[f])
 		}
 	}
@@ -318,5 +318,5 @@ func (w *watcher) opening(name string) {
 	}
 	model(agent.RawCall{Tool: agent.CallAsk, Args: `{"question":"this?","fields":["order_id","amount"]}`})
 	w.step(agent.Message{ID: "o2", Principal: user, Text: "yes"})
-	model(agent.RawCall{Tool: agent.CallConfirm, Args: `{"fields":["order_id","amount"],"quote":"yes"}`}, agent.RawCall{Tool: agent.CallMove, Args: `{"to":"pay"}`})
+	model(agent.RawCall{Tool: agent.CallConfirm, Args: `{"fields":["order_id","amount"]}`}, agent.RawCall{Tool: agent.CallMove, Args: `{"to":"pay"}`})
 }

@@ -197,7 +197,7 @@ var someArgs = map[string][]string{
 	agent.CallSetFields: {`{"fields":{"order_id":"77"},"quote":"77"}`, `{"fields":{"order_id":"78"},"quote":"or 78"}`, `{"fields":{"note":"x"}}`,
 		`{"fields":{"note":"` + strings.Repeat("long ", 200) + `"}}`, `{"fields":{"order_id":"79"},"quote":"77"}`, `{}`},
 	agent.CallMove:       {`{"to":"pay"}`, `{"to":"collect"}`, `{"to":"declined"}`, `{"to":"close"}`, `{"to":"end"}`, `{"to":"work"}`, `{"to":"spin_a"}`},
-	agent.CallConfirm:    {`{"fields":["order_id","amount"],"quote":"yes"}`, `{"fields":["order_id"],"quote":"77"}`},
+	agent.CallConfirm:    {`{"fields":["order_id","amount"]}`, `{"fields":["order_id"]}`},
 	agent.CallRecordFact: {`{"quote":"77"}`, `{"quote":"nobody said this"}`},
 	agent.CallAsk:        {`{"question":"this?","fields":["order_id","amount"]}`, `{"question":"which?"}`},
 	agent.CallWithdraw:   {`{"step":"1.1"}`, `{"step":"2.1"}`, `{"step":"3.1"}`},

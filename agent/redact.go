@@ -311,7 +311,7 @@ var plainNames = func() map[string]bool {
 	out := map[string]bool{}
 	for _, n := range strings.Fields(`ID Address FirstRunID RunID Key Digest Body BodyDigest Fingerprint Tenant Agent Tool Tools Step Steps Gate Subject
 		User By Who Roles Askers Auth Phase TraceID Ref ProviderID Call LastCall Effect Source Scope ScopeOf After Replaces Undoes UndoneBy Undo
-		Compensation EditedBy Fields Reads Verified Verifies Reset Sensitive Hidden Cursor Place Hash Path Branch`) {
+		Compensation EditedBy Fields Reads Verified Verifies Reset Sensitive Hidden How Reserves Cursor Place Hash Path Branch`) {
 		out[n] = true
 	}
 	return out

@@ -101,7 +101,7 @@ type Run struct {
 	Autos      int                     `json:"autos,omitempty"` // Auto moves in a row
 	State      JSON                    `json:"state"`
 	Provenance map[string]Provenance   `json:"provenance,omitempty"`
-	Shown      map[string]int64        `json:"shown,omitempty"`     // field: event in which code last showed its value
+	Shown      map[string]Showing      `json:"shown,omitempty"`     // field: where code last showed its present value
 	Confirmed  map[string]Confirmation `json:"confirmed,omitempty"` // field: the user's yes to its value
 
 	Turn     int    `json:"turn"`
@@ -172,13 +172,6 @@ type Provenance struct {
 	By         string     `json:"by,omitempty"`          // subject, where a person or a backend set it by an amend
 	Rev        int64      `json:"rev"`                   // event of the last change
 	VerifiedAt *time.Time `json:"verified_at,omitempty"` // by an outside source; nil: never
-}
-
-// Confirmation is the user's yes, bound to the value that code had shown.
-type Confirmation struct {
-	Quote string `json:"quote"`
-	Turn  int    `json:"turn"`
-	Seq   int64  `json:"seq"`
 }
 
 // Fact is something the user said, verbatim.
@@ -332,6 +325,8 @@ type Step struct {
 	Stopping *Stopping `json:"stopping,omitempty"`
 	Begun    bool      `json:"begun,omitempty"`
 	Again    bool      `json:"again,omitempty"` // it was stopped before it began, and a step in its place is to be made
+	// Reserves are the fields whose confirmations the step has taken.
+	Reserves []string `json:"reserves,omitempty"`
 }
 
 // StepSource says who made the call.

@@ -32,6 +32,21 @@ func (s Situation[S]) Confirmed(fields ...string) error {
 	return nil
 }
 
+// Answered is nil when the user said yes to the present value of each field by a click
+// or a token of their own, the verdict answer, and not in words that a model read as a
+// yes; else it says which is missing.
+func (s Situation[S]) Answered(fields ...string) error {
+	if err := s.Confirmed(fields...); err != nil {
+		return err
+	}
+	for _, f := range fields {
+		if s.run.Confirmed[f].How != ClickedYes {
+			return Errorf(CodeInvalid, "%s is confirmed in words only: ask with this field, and have the user answer the question itself", f)
+		}
+	}
+	return nil
+}
+
 // Provenance says where a field's present value comes from; ok is false where
 // the field was never set.
 func (s Situation[S]) Provenance(field string) (p Provenance, ok bool) {

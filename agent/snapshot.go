@@ -153,7 +153,7 @@ func (m *Machine) reopen() {
 
 // size is about the JSON length of the run.
 func (r *Run) size() int {
-	n := 2048 + len(r.State) + 160*len(r.Provenance) + 40*len(r.Shown) + 48*len(r.Ordinals)
+	n := 2048 + len(r.State) + 160*len(r.Provenance) + 60*len(r.Shown) + 48*len(r.Ordinals)
 	for _, t := range r.Turns {
 		n += t.bytes()
 	}
@@ -188,7 +188,10 @@ func (r *Run) size() int {
 		n += len(f.Quote) + 40
 	}
 	for _, name := range sortedKeys(r.Confirmed) {
-		n += len(r.Confirmed[name].Quote) + 60
+		n += len(r.Confirmed[name].Quote) + 120
+	}
+	for _, name := range sortedKeys(r.Shown) {
+		n += len(r.Shown[name].Quote)
 	}
 	for _, u := range r.Rulings {
 		n += 400 + len(u.Title) + len(u.Reason)

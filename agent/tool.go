@@ -34,9 +34,13 @@ type ToolSpec[S any] struct {
 	Timeout    time.Duration // of one attempt
 	Deadline   time.Duration // of all attempts
 	Verifies   []string      // fields that a result of this tool verifies
-	Args       reflect.Type
-	Result     reflect.Type
-	Gate       *GateSpec[S]
+	// Confirmed names the fields that the user must have said yes to. The call takes
+	// that yes, once: it is refused without it, and so is an argument of the same name
+	// that has another value than the field.
+	Confirmed []string
+	Args      reflect.Type
+	Result    reflect.Type
+	Gate      *GateSpec[S]
 	// Undo compensates for a call of this tool; nil: nothing does. Its arguments
 	// are of type UndoArgs: what was called, and what came of it.
 	Undo     Tool[S]

@@ -142,7 +142,7 @@ func TestView_Secrets(t *testing.T) {
 	tr := begin(t, def, `{"customer_id":"c"}`)
 	tr.message("go")
 	tr.model(`look {}`, `set_fields {"fields":{"pin":"x"}}`, `set_fields {"fields":{"token":"x"}}`, `ask {"question":"?","fields":["pin"]}`,
-		`confirm {"fields":["pin"],"quote":"go"}`)
+		`confirm {"fields":["pin"]}`)
 	tr.done("1.1", `{"id":"p"}`)
 	tr.model(`risky {"refund_id":"a"}`)
 	tr.message("and?")
@@ -195,9 +195,8 @@ func TestView_Bounded(t *testing.T) {
 	tr.message(long(0))
 	tr.model(`set_fields {"fields":{"a":"`+strings.Repeat("a", 4000)+`","b":"`+strings.Repeat("b", 4000)+`","c":"`+strings.Repeat("c", 4000)+`"}}`,
 		`ask {"question":"?","fields":["a","b","c"]}`)
-	quote := strings.TrimSpace(long(1))
 	tr.message(long(1))
-	tr.model(`confirm {"fields":["a","b","c"],"quote":"` + quote + `"}`)
+	tr.model(`confirm {"fields":["a","b","c"]}`)
 	require.Len(t, tr.m.Run().Confirmed, 3)
 	var facts []string
 	for i := range 1000 {

@@ -9,7 +9,7 @@
 //		run.Propose(scripted.SetFields("1042", scripted.Args{"order_id": "1042"}), scripted.Call("find_order", shop.FindArgs{OrderID: "1042"}))
 //		run.Propose(scripted.Ask("Refund this?", "order_id", "amount"))
 //		run.Says("yes, that one")
-//		run.Propose(scripted.Confirm("yes", "order_id", "amount"), scripted.MoveTo("pay"))
+//		run.Propose(scripted.Confirm("order_id", "amount"), scripted.MoveTo("pay"))
 //		run.Approve("3.1", "ann", "refunds")
 //		run.Done("3.1", shop.Refund{ID: "r-1"})
 //

@@ -110,7 +110,7 @@ func TestTransactionalFake(t *testing.T) {
 		run.Propose(scripted.SetFields("1042", scripted.Args{"order_id": "1042"}), scripted.Call("find_order", shop.FindArgs{OrderID: "1042"}))
 		run.Propose(scripted.Ask("This?", "order_id", "amount"))
 		run.Says("yes")
-		run.Propose(scripted.Confirm("yes", "order_id", "amount"), scripted.MoveTo("pay"))
+		run.Propose(scripted.Confirm("order_id", "amount"), scripted.MoveTo("pay"))
 		require.Equal(t, want, run.Step("3.1").Status)
 	}
 }

@@ -24,7 +24,7 @@ var anything = rapid.Custom(func(t *rapid.T) llm.Response {
 	order := rapid.SampledFrom([]string{"1042", "1043", ""}).Draw(t, "order")
 	parts := []llm.Response{
 		scripted.Say("hm \"\n"), scripted.SetFields(order, scripted.Args{"order_id": order}), scripted.Call("find_order", shop.FindArgs{OrderID: order}),
-		scripted.Ask("This?", "order_id", "amount"), scripted.Confirm("yes", "order_id", "amount"), scripted.MoveTo("pay"), scripted.MoveTo("collect"),
+		scripted.Ask("This?", "order_id", "amount"), scripted.Confirm("order_id", "amount"), scripted.MoveTo("pay"), scripted.MoveTo("collect"),
 		scripted.MoveTo("declined"), scripted.Raw("find_order", "{"), scripted.RecordFact("yes"), scripted.Finish("bye"),
 		scripted.Withdraw(fmt.Sprintf("%d.1", rapid.IntRange(1, 9).Draw(t, "turn")), "why"), scripted.Call("issue_refund", nil),
 	}

@@ -22,7 +22,7 @@ var controls = []control{
 	{agent.CallSetFields, "Sets fields of the state. A field that only the user may set needs a quote from a user message that contains the value.",
 		func(in Input) bool { return len(settable(in.Fields)) > 0 }},
 	{agent.CallAsk, "Asks the user a question. The program shows the user the question with the present values of the fields that you name; the user can set those of them that are the user's. This is the only way to have values shown that the user is to confirm.", nil},
-	{agent.CallConfirm, "Records the user's yes to values that the program has shown, with a quote from a user message that came after the showing.", nil},
+	{agent.CallConfirm, "Records that the user's answer to your last ask is a clear yes to the values that it showed. The program keeps the whole answer with it. Never for a no, a question, a maybe, or a yes to something else: ask again.", nil},
 	{agent.CallRecordFact, "Keeps something that the user said, word for word.", nil},
 	{agent.CallWithdraw, "Takes back a call that waits at a gate.", nil},
 	{agent.CallRuleOut, "Proposes that a call be refused from now on, for example because the user said never to make it. It binds nothing until a person confirms it.", nil},
@@ -53,8 +53,7 @@ var controlSchemas = map[string]func(in Input) agent.JSON{
 	agent.CallConfirm: func(in Input) agent.JSON {
 		return object(members{
 			"fields": names(in.Fields, "the fields whose values the user said yes to"),
-			"quote":  words("the user's yes, copied exactly from one user message"),
-		}, "fields", "quote").json()
+		}, "fields").json()
 	},
 	agent.CallRecordFact: func(Input) agent.JSON {
 		return object(members{"quote": words("the user's words, copied exactly from one user message")}, "quote").json()

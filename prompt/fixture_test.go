@@ -101,7 +101,7 @@ var (
 	agreed = agent.ViewTurn{
 		N: 3, Opening: []agent.Item{message("yes, that one")}, Model: "m-1",
 		Calls: []agent.ViewCall{
-			call("c3_1", "confirm", `{"fields":["order_id","amount"],"quote":"yes, that one"}`, says("confirmed: amount, order_id")),
+			call("c3_1", "confirm", `{"fields":["order_id","amount"]}`, says("confirmed: amount, order_id")),
 			call("c3_2", "move", `{"to":"pay"}`, says("the run is in phase pay")),
 		},
 	}

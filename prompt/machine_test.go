@@ -76,7 +76,7 @@ func TestARunAsTheModelSeesIt(t *testing.T) {
 	c.step(agent.StepFinished{Step: "1.1", Result: agent.JSON(`{"customer_id":"c-7","id":"1042","item":"kettle","status":"delivered","total":{"currency":"EUR","minor":8990}}`)})
 	c.proposes(agent.RawCall{Tool: "ask", Args: `{"question":"Shall I refund this order?","fields":["order_id","amount"]}`})
 	c.says("m-2", "yes, that one")
-	c.proposes(agent.RawCall{Tool: "confirm", Args: `{"fields":["order_id","amount"],"quote":"yes, that one"}`},
+	c.proposes(agent.RawCall{Tool: "confirm", Args: `{"fields":["order_id","amount"]}`},
 		agent.RawCall{Tool: "move", Args: `{"to":"pay"}`})
 	c.says("m-3", "how long does it take?")
 	waiting := len(c.shown) - 1

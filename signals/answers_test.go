@@ -42,7 +42,7 @@ func TestAnswersHaveTheirSchemas(t *testing.T) {
 	step(agent.StepFinished{Step: "1.1", Result: agent.JSON(`{"customer_id":"c-7","id":"1042","item":"","status":"paid","total":{"currency":"EUR","minor":8990}}`)})
 	proposes(agent.RawCall{Tool: "ask", Args: `{"question":"This one?","fields":["order_id","amount"]}`})
 	step(agent.Message{ID: "m-2", Principal: user, Text: "yes"})
-	proposes(agent.RawCall{Tool: "confirm", Args: `{"fields":["order_id","amount"],"quote":"yes"}`}, agent.RawCall{Tool: "move", Args: `{"to":"pay"}`})
+	proposes(agent.RawCall{Tool: "confirm", Args: `{"fields":["order_id","amount"]}`}, agent.RawCall{Tool: "move", Args: `{"to":"pay"}`})
 	gate := m.Run().Gates[1]
 	require.Equal(t, agent.Voided, step(agent.VerdictGiven{Verdict: agent.Verdict{ID: "v-1", Gate: gate.ID, Digest: "another", Verdict: agent.Approve, Principal: ann}}).Status)
 	require.Equal(t, agent.Accepted, step(agent.VerdictGiven{Verdict: agent.Verdict{ID: "v-2", Gate: gate.ID, Digest: gate.Digest, Verdict: agent.Reject, Reason: "too late", Principal: ann}}).Status)

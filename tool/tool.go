@@ -148,6 +148,14 @@ func (t *Tool[S, A, R]) Gate(g Gate[S, A]) *Tool[S, A, R] {
 	return t
 }
 
+// Confirmed names fields of the state that the user must have said yes to, after code
+// had shown them. A call takes that yes and uses it up: the next one needs another, also
+// after an undo. An argument of the same name must have the field's value.
+func (t *Tool[S, A, R]) Confirmed(fields ...string) *Tool[S, A, R] {
+	t.spec.Confirmed = fields
+	return t
+}
+
 // texts gives a text about a call its arguments decoded.
 func texts[S, A any](f func(agent.Situation[S], A) string) func(agent.Situation[S], agent.JSON) string {
 	if f == nil {

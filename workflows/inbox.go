@@ -95,6 +95,7 @@ func (b *inbox) pop() *entry {
 // cancel or an amend before it had stopped.
 func (b *inbox) listen(ctx workflow.Context) {
 	b.channels = []channel{
+		listen(ctx, signals.NameMessage, signals.Messages, messageInput),
 		listen(ctx, signals.NameResume, signals.Resumes, resumeInput),
 		listen(ctx, signals.NamePause, signals.Pauses, pauseInput),
 		listen(ctx, signals.NameCancel, signals.Cancels, cancelInput),
@@ -102,7 +103,6 @@ func (b *inbox) listen(ctx workflow.Context) {
 		listen(ctx, signals.NameUndo, signals.Undos, undoInput),
 		listen(ctx, signals.NameConfirmRuling, signals.ConfirmRulings, confirmInput),
 		listen(ctx, signals.NameLiftRuling, signals.LiftRulings, liftInput),
-		listen(ctx, signals.NameMessage, signals.Messages, messageInput),
 		listen(ctx, signals.NameVerdict, signals.Verdicts, verdictInput),
 	}
 }

@@ -131,7 +131,7 @@ func TestRefund_FortyTurnsBetweenConfirmationAndPayment(t *testing.T) {
 	// Half way the model itself tries to pay another order, on the old yes.
 	small[talk[20]] = scripted.Then(scripted.Call("issue_refund", scripted.Args{"order_id": "1043"}),
 		scripted.Call(agent.CallMove, scripted.Args{"to": "done"}),
-		scripted.Call(agent.CallConfirm, scripted.Args{"fields": []string{"order_id"}, "quote": "never said"}))
+		scripted.Confirm("order_id"))
 	model := watch(chatter(small))
 	w := newWorld(t, model)
 	address := w.start("k")
@@ -158,16 +158,14 @@ func TestRefund_StaleConfirmationPaysNothing(t *testing.T) {
 	}
 	find := func(order string) llm.Response { return scripted.Call("find_order", scripted.Args{"order_id": order}) }
 	move := func(to string) llm.Response { return scripted.Call(agent.CallMove, scripted.Args{"to": to}) }
-	confirm := func(quote string) llm.Response {
-		return scripted.Call(agent.CallConfirm, scripted.Args{"fields": []string{"order_id", "amount"}, "quote": quote})
-	}
+	confirm := scripted.Confirm("order_id", "amount")
 	small := map[string]llm.Response{
 		"no, I mean 1043":     scripted.Then(set("1043", "1043"), move("collect"), find("1043")),
 		"sorry, 1042 it is":   scripted.Then(set("1042", "1042"), find("1042")),
-		"so pay me, for 1042": scripted.Then(move("pay"), confirm("yes, that one"), move("pay"), confirm("so pay me, for 1042"), move("pay")),
+		"so pay me, for 1042": scripted.Then(move("pay"), confirm, move("pay")),
 		"what is the matter?": scripted.Say("I must ask again."),
 		"then ask":            scripted.Call(agent.CallAsk, scripted.Args{"question": "This one?", "fields": []string{"order_id", "amount"}}),
-		"oh do it, at last":   scripted.Then(confirm("oh do it"), move("pay")),
+		"oh do it, at last":   scripted.Then(confirm, move("pay")),
 	}
 	answers := 0
 	model := watch(asked(func(req llm.Request) llm.Model {

@@ -182,9 +182,12 @@ type CancelBody struct {
 
 // Confirmation defines model for Confirmation.
 type Confirmation struct {
-	Quote string `json:"quote"`
-	Seq   int64  `json:"seq"`
-	Turn  int64  `json:"turn"`
+	How     string `json:"how"`
+	Quote   string `json:"quote"`
+	Seq     int64  `json:"seq"`
+	Showing int64  `json:"showing,omitempty,omitzero"`
+	Step    string `json:"step,omitempty,omitzero"`
+	Turn    int64  `json:"turn"`
 }
 
 // Conversed defines model for Conversed.
@@ -328,6 +331,7 @@ type Gate struct {
 
 	// Schema any JSON value; numbers keep every digit
 	Schema   json.RawMessage            `json:"schema,omitempty,omitzero"`
+	Seq      int64                      `json:"seq,omitempty,omitzero"`
 	Shown    map[string]json.RawMessage `json:"shown,omitempty,omitzero"`
 	Status   string                     `json:"status"`
 	Step     string                     `json:"step,omitempty,omitzero"`
@@ -722,7 +726,7 @@ type Run struct {
 	Scope       string                  `json:"scope,omitempty,omitzero"`
 	Sensitive   []string                `json:"sensitive,omitempty,omitzero"`
 	Seq         int64                   `json:"seq"`
-	Shown       map[string]int64        `json:"shown,omitempty,omitzero"`
+	Shown       map[string]Showing      `json:"shown,omitempty,omitzero"`
 	Since       time.Time               `json:"since,omitempty,omitzero"`
 	Spoken      bool                    `json:"spoken,omitempty,omitzero"`
 	StartedAt   time.Time               `json:"started_at"`
@@ -813,6 +817,13 @@ type SessionBody struct {
 	Version int64  `json:"version,omitempty,omitzero"`
 }
 
+// Showing defines model for Showing.
+type Showing struct {
+	Message int64  `json:"message,omitempty,omitzero"`
+	Quote   string `json:"quote,omitempty,omitzero"`
+	Seq     int64  `json:"seq"`
+}
+
 // ShownRun defines model for ShownRun.
 type ShownRun struct {
 	Address     string                  `json:"address"`
@@ -861,7 +872,7 @@ type ShownRun struct {
 	Scope       string                  `json:"scope,omitempty,omitzero"`
 	Sensitive   []string                `json:"sensitive,omitempty,omitzero"`
 	Seq         int64                   `json:"seq"`
-	Shown       map[string]int64        `json:"shown,omitempty,omitzero"`
+	Shown       map[string]Showing      `json:"shown,omitempty,omitzero"`
 	Since       time.Time               `json:"since,omitempty,omitzero"`
 	Spoken      bool                    `json:"spoken,omitempty,omitzero"`
 	StartedAt   time.Time               `json:"started_at"`
@@ -978,6 +989,7 @@ type Step struct {
 	Ordinal      int64           `json:"ordinal,omitempty,omitzero"`
 	Reason       string          `json:"reason,omitempty,omitzero"`
 	Replaces     string          `json:"replaces,omitempty,omitzero"`
+	Reserves     []string        `json:"reserves,omitempty,omitzero"`
 
 	// Result any JSON value; numbers keep every digit
 	Result   json.RawMessage `json:"result,omitempty,omitzero"`

@@ -24,7 +24,7 @@ func refunding() openaitest.Handler {
 		openaitest.Say("Hello! Which order do you mean, and shall I look it up?"), // without ask: the customer must help
 		openaitest.Calls(call("set_fields", `{"fields":{"order_id":"1042"},"quote":"1042"}`), call("find_order", `{"order_id":"1042"}`)),
 		openaitest.Calls(call("ask", `{"question":"Refund this order?","fields":["order_id","amount"]}`)),
-		openaitest.Calls(call("confirm", `{"fields":["order_id","amount"],"quote":"yes"}`), call("move", `{"to":"pay"}`)),
+		openaitest.Calls(call("confirm", `{"fields":["order_id","amount"]}`), call("move", `{"to":"pay"}`)),
 		openaitest.Calls(call("finish", `{"text":"Done.\n  3.1  rejected \u001b[31m"}`)),
 	}
 	return func(openaitest.ChatRequest) openaitest.ChatReply {

@@ -60,7 +60,7 @@ func propose(w wire) llm.Response {
 	case w.fee() == 0:
 		return check(order, w.weekday())
 	case w.answered:
-		return scripted.Then(scripted.Confirm(w.said, shown...), scripted.MoveTo("change"))
+		return scripted.Then(scripted.Confirm(shown...), scripted.MoveTo("change"))
 	}
 	return scripted.Ask("Shall I move it?", shown...)
 }

@@ -42,7 +42,7 @@ func ask(run *agenttest.Run, day string) {
 // agree has the customer say yes.
 func agree(run *agenttest.Run) {
 	run.Says("yes please")
-	run.Propose(scripted.Confirm("yes", "order_id", "day", "fee"), scripted.MoveTo("change"))
+	run.Propose(scripted.Confirm("order_id", "day", "fee"), scripted.MoveTo("change"))
 }
 
 func TestChangeDay(t *testing.T) {

@@ -51,7 +51,7 @@ func Agent(s *shop.Shop, m mail.Client) *agent.Definition {
 	pay := tool.Transactional("issue_refund", s.DB(), refundIn(s), func(s *State, _ shop.RefundArgs, r shop.Refund) error {
 		s.RefundID, s.Refunded = r.ID, r.Amount // what was done, not what was asked for
 		return nil
-	}).Doc("Pays the money back.").Gate(tool.Gate[State, shop.RefundArgs]{
+	}).Doc("Pays the money back.").Confirmed("order_id", "amount").Gate(tool.Gate[State, shop.RefundArgs]{
 		Policy: "a refund above 50 needs a colleague's approval",
 		Roles:  []string{"refunds"}, Reads: []string{"order_id", "amount"}, Edit: []string{"amount"}, Expires: 24 * time.Hour,
 		When: func(_ agent.Situation[State], a shop.RefundArgs) bool { return a.Amount.Minor > Limit },

@@ -23,7 +23,7 @@ func Model() *scripted.Model {
 		scripted.Rule{When: scripted.In("pay"), Do: whilePaying},
 		scripted.Rule{When: saysYes, Do: func(v agent.View) llm.Response {
 			return scripted.Then(
-				scripted.Call(agent.CallConfirm, scripted.Args{"fields": []string{"order_id", "amount"}, "quote": scripted.LastMessage(v)}),
+				scripted.Confirm("order_id", "amount"),
 				scripted.Call(agent.CallMove, scripted.Args{"to": "pay"}))
 		}},
 		scripted.Rule{When: scripted.All(confirmed, mentions("again")), Do: func(agent.View) llm.Response {

@@ -27,9 +27,9 @@ func Ask(question string, fields ...string) llm.Response {
 	return Call(agent.CallAsk, args)
 }
 
-// Confirm takes the user's words for a yes to the values that were shown.
-func Confirm(quote string, fields ...string) llm.Response {
-	return Call(agent.CallConfirm, Args{"fields": fields, "quote": quote})
+// Confirm takes the user's answer for a yes to the values that were shown.
+func Confirm(fields ...string) llm.Response {
+	return Call(agent.CallConfirm, Args{"fields": fields})
 }
 
 // MoveTo moves to a phase.

@@ -16,7 +16,7 @@ func TestControlCalls(t *testing.T) {
 		`set_fields {"fields":{"n":1}}`:                   scripted.SetFields("", scripted.Args{"n": 1}),
 		`ask {"fields":["a","b"],"question":"Sure?"}`:     scripted.Ask("Sure?", "a", "b"),
 		`ask {"question":"Which?"}`:                       scripted.Ask("Which?"),
-		`confirm {"fields":["a"],"quote":"yes"}`:          scripted.Confirm("yes", "a"),
+		`confirm {"fields":["a"]}`:                        scripted.Confirm("a"),
 		`move {"to":"pay"}`:                               scripted.MoveTo("pay"),
 		`record_fact {"quote":"it broke"}`:                scripted.RecordFact("it broke"),
 		`withdraw {"reason":"changed mind","step":"1.1"}`: scripted.Withdraw("1.1", "changed mind"),

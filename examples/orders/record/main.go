@@ -62,7 +62,7 @@ var script = scripted.New("script",
 	scripted.Then(scripted.SetFields("order 77", scripted.Args{"order_id": "77"}), scripted.SetFields("", scripted.Args{"day": "2026-04-04"}),
 		scripted.Call("check_day", orders.Wish{OrderID: "77", Day: "2026-04-04"})),
 	scripted.Ask("Shall I move it?", "order_id", "day", "fee"),
-	scripted.Then(scripted.Confirm("yes", "order_id", "day", "fee"), scripted.MoveTo("change")),
+	scripted.Then(scripted.Confirm("order_id", "day", "fee"), scripted.MoveTo("change")),
 )
 
 // monday is a day on which the script's Saturday is still to come.
