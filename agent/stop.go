@@ -122,6 +122,9 @@ func (m *Machine) lapsed(s *Step) string {
 	if !ok {
 		return ""
 	}
+	if why := m.run.lostYes(s); why != "" && s.Status == StepRunning { // else it is free again
+		return why
+	}
 	policy, needed := m.needsGate(c.gate, c.args)
 	g := m.run.approval(s)
 	if g == nil {
