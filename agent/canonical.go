@@ -90,13 +90,17 @@ func parsed(j JSON, err error) (any, error) {
 	return v, err
 }
 
-// mustEncode is for values of this package's own types, which always encode.
+// mustEncode is for values of this package's own types, which always encode: a
+// U+0000 that a text from outside brought along is dropped.
 func mustEncode(v any) JSON {
-	j, err := Encode(v)
-	if err != nil {
-		panic(fmt.Sprintf("agent: encode %T: %v", v, err))
+	data, err := json.Marshal(v)
+	if err == nil {
+		s := scanner{data: data, own: true, clean: true, out: make(JSON, 0, len(data))}
+		if err = s.value(); err == nil {
+			return s.out
+		}
 	}
-	return j
+	panic(fmt.Sprintf("agent: encode %T: %v", v, err))
 }
 
 func appendValue(out JSON, v any) JSON {

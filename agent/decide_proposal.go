@@ -10,6 +10,9 @@ import (
 // time: each is an event, and an answer in the next context.
 const maxCalls = 32
 
+// maxInput bounds what a model may write for one call: more is not even read.
+const maxInput = 256 << 10
+
 // proposed takes the model's answer: its calls in order, then what remains in
 // parallel. A late answer of a call that was let go is dropped.
 func (m *Machine) proposed(in Proposed) {
@@ -52,7 +55,10 @@ func readCall(id string, c RawCall) ProposedCall {
 	if strings.TrimSpace(text) == "" {
 		text = "{}"
 	}
-	args, err := Canonical([]byte(text))
+	args, err := JSON(nil), Errorf(CodeInvalid, "%d bytes, the limit is %d", len(text), maxInput)
+	if len(text) <= maxInput {
+		args, err = Canonical([]byte(text))
+	}
 	if err != nil {
 		out.Raw, out.Text = clip(c.Args, 2*reasonLimit), clip("the arguments are not accepted: "+err.Error(), reasonLimit)
 		return out

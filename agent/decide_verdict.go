@@ -212,6 +212,7 @@ func (m *Machine) checked(v Verdict) (Verdict, error) {
 }
 
 func (m *Machine) voided(v Verdict, body string, code Code, why string) Receipt {
+	v.Args, v.Answer, v.Result = nil, nil, nil // what decides nothing is not kept; its digest tells a repeat
 	e := m.emit(EventVerdict, v.Gate, VerdictData{Verdict: v, Judgement: "void", Code: code, Reason: why, Body: body})
 	return Receipt{Status: Voided, Code: code, Seq: e.Seq, Reason: why, Gate: m.gateOutcome(v.Gate)}
 }

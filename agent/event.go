@@ -96,6 +96,11 @@ func (e Event) Chain(salt, before string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// bytes is about the length of the event's JSON.
+func (e Event) bytes() int {
+	return len(e.Data) + len(e.Type) + len(e.Step) + len(e.Tenant) + len(e.TraceID) + 140
+}
+
 // SaltOf is the salt of the chain that begins with a run's first event.
 func SaltOf(first Event) (string, error) {
 	if first.Type != EventStarted {

@@ -490,7 +490,7 @@ func TestEvent_Envelope(t *testing.T) {
 	for i, e := range batch.Events {
 		require.Equal(t, int64(i+1), e.Seq)
 		require.Equal(t, "acme", e.Tenant)
-		require.Equal(t, "trace", e.TraceID)
+		require.Equal(t, "4bf92f3577b34da6a3ce929d0e0e4736", e.TraceID)
 		require.Equal(t, 1, e.V)
 		require.Equal(t, time.UTC, e.At.Location())
 		c, err := agent.Canonical(e.Data)

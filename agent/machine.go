@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -29,6 +30,8 @@ type Machine struct {
 	before string   // of the chain before outbox[0]
 	outbox []Event  // not acknowledged by the journal yet
 	hashes []string // of the chain at each event of the outbox
+	heads  []Head   // of the run at each of them
+	weight int      // of the outbox, in bytes
 
 	// Of the Step under way.
 	at       time.Time
@@ -51,13 +54,14 @@ func (m *Machine) Definition() *Definition { return m.def }
 // Step decides what an input does to the run. Commands are to be started in
 // order. The receipt answers the input's sender, where it has one.
 //
-// at is when the input arrived; it must not go back.
+// at is when the input arrived; it must not go back. A trace id that is not 32
+// hex digits in lower case is dropped: it decides nothing, and stands in every event.
 func (m *Machine) Step(at time.Time, traceID string, in Input) ([]Command, Receipt) {
 	if m.broken {
 		panic("agent: the machine's code panicked before; the run must be rebuilt from its history")
 	}
 	m.broken = true
-	m.at, m.trace, m.commands, m.visible, m.stopped = at.UTC().Truncate(time.Microsecond), traceID, nil, false, nil
+	m.at, m.trace, m.commands, m.visible, m.stopped = at.UTC().Truncate(time.Microsecond), traced(traceID), nil, false, nil
 	before := m.run.Status
 	receipt := m.decide(in)
 	m.advance()
@@ -150,43 +154,62 @@ func (m *Machine) emit(t EventType, step string, data any) Event {
 func (m *Machine) add(e Event) {
 	apply(m.run, e)
 	m.hash = e.Chain(m.salt, m.hash)
-	m.outbox, m.hashes = append(m.outbox, e), append(m.hashes, m.hash)
+	m.outbox, m.hashes, m.heads = append(m.outbox, e), append(m.hashes, m.hash), append(m.heads, m.Head())
+	m.weight += e.bytes()
 	m.react(e)
 }
 
-// Batch is what the next activity carries: all events that the journal has not
-// acknowledged.
-func (m *Machine) Batch() Batch {
-	b := Batch{Salt: m.salt, Before: m.before, Events: slices.Clone(m.outbox), Head: m.Head()}
-	if len(b.Events) > 0 {
-		b.First = b.Events[0].Seq
+// Batch is all events that the journal has not acknowledged.
+func (m *Machine) Batch() Batch { return m.batch(len(m.outbox)) }
+
+// NextBatch is what the next activity carries: of the events that the journal has not
+// acknowledged the first, up to Limits.Batch bytes, one at least.
+func (m *Machine) NextBatch() Batch { return m.batch(m.next()) }
+
+// FitsBatch reports whether the next activity carries all events that the journal has
+// not acknowledged. Where it does not, records go before it.
+func (m *Machine) FitsBatch() bool { return m.next() == len(m.outbox) }
+
+// next is how many events the next activity carries.
+func (m *Machine) next() int {
+	if m.weight <= m.run.Limits.Batch {
+		return len(m.outbox)
+	}
+	n, bytes := 0, 0
+	for _, e := range m.outbox {
+		if bytes += e.bytes(); n > 0 && bytes > m.run.Limits.Batch {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+func (m *Machine) batch(n int) Batch {
+	b := Batch{Salt: m.salt, Before: m.before, Events: slices.Clone(m.outbox[:n]), Head: m.Head()}
+	if n > 0 {
+		b.First, b.Head = b.Events[0].Seq, m.heads[n-1]
 	}
 	return b
 }
 
 // Head is the run in a line.
-func (m *Machine) Head() Head {
-	return Head{Status: m.run.Status, Reason: m.run.Reason, Phase: m.run.Phase, Turn: m.run.Turn}
+func (m *Machine) Head() Head { return m.run.head() }
+
+func (r *Run) head() Head {
+	return Head{Status: r.Status, Reason: r.Reason, Phase: r.Phase, Turn: r.Turn}
 }
 
 // Ack notes that the journal holds all events up to seq.
 func (m *Machine) Ack(seq int64) {
 	for len(m.outbox) > 0 && m.outbox[0].Seq <= seq {
 		m.before = m.hashes[0]
-		m.outbox, m.hashes = m.outbox[1:], m.hashes[1:]
+		m.weight -= m.outbox[0].bytes()
+		m.outbox, m.hashes, m.heads = m.outbox[1:], m.hashes[1:], m.heads[1:]
 	}
 	if len(m.outbox) == 0 { // what the journal has needs no memory while the run waits
-		m.outbox, m.hashes = nil, nil
+		m.outbox, m.hashes, m.heads = nil, nil, nil
 	}
-}
-
-// PendingBytes is about the size of the batch.
-func (m *Machine) PendingBytes() int {
-	n := 0
-	for _, e := range m.outbox {
-		n += len(e.Data) + 160
-	}
-	return n
 }
 
 // Unacknowledged reports whether events wait for the journal.
@@ -234,6 +257,10 @@ func (m *Machine) react(e Event) {
 		if d, _ := decodeData[TurnCutData](e); d.LetGo {
 			m.command(CancelModel{Turn: e.Turn})
 		}
+	case EventStepDone:
+		// Whoever looks is told within seconds, also where nothing else is launched now:
+		// the run is paused, or a step beside it is still tried.
+		m.visible = m.visible || m.run.step(e.Step).effective()
 	case EventStepStopping:
 		s := m.run.step(e.Step)
 		m.command(StopStep{Task: m.task(s), Reason: s.Stopping.Reason, Undo: s.Stopping.Undo})
@@ -250,7 +277,7 @@ func (m *Machine) react(e Event) {
 			m.command(CancelStep{Step: e.Step})
 		} else if d.Status == StepInDoubt || d.Status == StepUndone {
 			m.visible = true
-		} else if s := m.run.step(e.Step); s != nil && s.Undoes != "" {
+		} else if s := m.run.step(e.Step); s.effective() {
 			m.visible = true
 		}
 	case EventGateOpened:
@@ -307,6 +334,14 @@ func (m *Machine) task(s *Step) Task {
 		t.NotAfter = g.approvedUntil()
 	}
 	return t
+}
+
+// traced is a trace id as it stands in events: 32 hex digits, or none.
+func traced(id string) string {
+	if len(id) != 32 || strings.Trim(id, "0123456789abcdef") != "" {
+		return ""
+	}
+	return id
 }
 
 // situation is what user code is shown now.

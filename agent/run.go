@@ -329,6 +329,9 @@ type Step struct {
 	Reserves []string `json:"reserves,omitempty"`
 }
 
+// effective reports whether what the step ran, or undid, has an effect.
+func (s *Step) effective() bool { return s != nil && (s.Key != "" || s.Undoes != "") }
+
 // StepSource says who made the call.
 type StepSource string
 

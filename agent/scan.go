@@ -28,6 +28,7 @@ type scanner struct {
 	data    []byte
 	pos     int
 	own     bool // see [Encode]; else as strict as [Canonical]
+	clean   bool // U+0000 is dropped, not refused
 	out     JSON
 	path    []spot
 	scratch []byte

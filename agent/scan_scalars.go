@@ -37,7 +37,9 @@ func (s *scanner) text() error {
 		if err != nil {
 			return err
 		}
-		s.out = appendRune(s.out, r)
+		if r != 0 {
+			s.out = appendRune(s.out, r)
+		}
 	}
 }
 
@@ -57,7 +59,7 @@ func (s *scanner) escape() (rune, error) {
 	if err != nil {
 		return 0, err
 	}
-	if r == 0 {
+	if r == 0 && !s.clean {
 		return 0, s.fail("the character U+0000 is not allowed")
 	}
 	if !utf16.IsSurrogate(r) {

@@ -255,15 +255,68 @@ func (s *schema) arguments(text string, t reflect.Type) (JSON, error) {
 func decodeStrict(j JSON, into any) error {
 	d := json.NewDecoder(bytes.NewReader(j))
 	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		if t := (*json.UnmarshalTypeError)(nil); errors.As(err, &t) {
-			where := "the value"
-			if t.Field != "" {
-				where = "/" + strings.ReplaceAll(t.Field, ".", "/")
-			}
-			return Errorf(CodeInvalid, "%s: %s does not fit %s", where, t.Value, t.Type.Kind())
-		}
+	err := d.Decode(into)
+	if err == nil {
+		return nil
+	}
+	if t := (*json.UnmarshalTypeError)(nil); !errors.As(err, &t) {
 		return Errorf(CodeInvalid, "%s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	v, err := parseOwn(j)
+	if err != nil {
+		return err
+	}
+	v, t, where := misfit(v, reflect.TypeOf(into), nil)
+	what := typeName(v)
+	if n, ok := v.(number); ok {
+		what = "number " + clip(string(n), maxKeyShown)
+	}
+	return Errorf(CodeInvalid, "%s: %s does not fit %s", place(where), what, t.Kind())
+}
+
+// misfit finds the first value within v that does not fit its type, in v's order.
+func misfit(v any, t reflect.Type, where *at) (any, reflect.Type, *at) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		return v, t, where
+	}
+	fits := func(v any, t reflect.Type) bool {
+		return json.Unmarshal(encodeValue(v), reflect.New(t).Interface()) == nil
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, k := range sortedKeys(v) {
+			if m := memberType(t, k); m != nil && !fits(v[k], m) {
+				return misfit(v[k], m, where.member(k))
+			}
+		}
+	case []any:
+		if t.Kind() != reflect.Slice && t.Kind() != reflect.Array {
+			break
+		}
+		for i, e := range v {
+			if !fits(e, t.Elem()) {
+				return misfit(e, t.Elem(), where.element(i))
+			}
+		}
+	}
+	return v, t, where
+}
+
+// memberType is the type of a member of a JSON object that is decoded into t.
+func memberType(t reflect.Type, key string) reflect.Type {
+	switch t.Kind() {
+	case reflect.Map:
+		return t.Elem()
+	case reflect.Struct:
+		for _, f := range reflect.VisibleFields(t) {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if f.IsExported() && (name == key || name == "" && f.Name == key) {
+				return f.Type
+			}
+		}
 	}
 	return nil
 }

@@ -211,7 +211,7 @@ func TestSchema_Messages(t *testing.T) {
 		{`{"q":"x","kind":1.5}`, `/kind must be null or string, not number`},
 		{`[]`, `the value must be object, not array`},
 		{`null`, `the value must be object, not null`},
-		{`{"q":"x","kind":"k","filter":{"max":{"a":200}}}`, `/filter/max: number 200 does not fit int8`},
+		{`{"q":"x","kind":"k","filter":{"max":{"a":200}}}`, `/filter/max/a: number 200 does not fit int8`},
 		{`{"q":"x","kind":"k","filter":{"ids":[1,2,3]}}`, `/filter/ids must have 2 elements, not 3`},
 		{`{"q":"x","kind":"k","filter":{"ids":[1]}}`, `/filter/ids must have 2 elements, not 1`},
 		{`{"q":"x","kind":"k",}`, `a key in quotes should be here at / (byte 20)`},

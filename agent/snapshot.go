@@ -87,7 +87,8 @@ func Restore(def *Definition, s Snapshot) (*Machine, error) {
 	hash := s.Before
 	for _, e := range s.Outbox {
 		hash = e.Chain(s.Salt, hash)
-		m.hashes = append(m.hashes, hash)
+		m.hashes, m.heads = append(m.hashes, hash), append(m.heads, s.Run.head()) // they go in one batch, whose head is the last one's
+		m.weight += e.bytes()
 	}
 	if len(s.Outbox) > 0 && hash != s.Hash {
 		return nil, Errorf(CodeInvalid, "the snapshot's events do not lead to its run")

@@ -37,7 +37,7 @@ func begin(t *testing.T, def *agent.Definition, body string) *trial {
 func (tr *trial) step(in agent.Input) []agent.Event {
 	had := tr.m.Run().Seq
 	tr.now = tr.now.Add(time.Second)
-	tr.cmds, tr.receipt = tr.m.Step(tr.now, "trace", in)
+	tr.cmds, tr.receipt = tr.m.Step(tr.now, "4bf92f3577b34da6a3ce929d0e0e4736", in)
 	for _, c := range tr.cmds {
 		if c, ok := c.(agent.CallModel); ok {
 			tr.views = append(tr.views, c.View)

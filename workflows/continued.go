@@ -50,14 +50,14 @@ func (l *loop) close(ctx workflow.Context) {
 // quiet reports that a closing run can be continued: nothing is in flight, and
 // every sender has an answer.
 func (l *loop) quiet(ctx workflow.Context) bool {
-	return l.closing && l.ending == "" && l.flying == 0 && workflow.AllHandlersFinished(ctx)
+	return l.closing && l.ending == "" && l.flying == 0 && l.machine.FitsBatch() && workflow.AllHandlersFinished(ctx)
 }
 
 // carriesOn reports that the run is about to be continued, and carries its events
 // on: a record for each message of a steady stream would keep it from ever being
 // quiet.
 func (l *loop) carriesOn() bool {
-	return l.closing && l.flying == l.records && len(l.lookups)+len(l.resolved) == 0
+	return l.closing && l.machine.FitsBatch() && l.flying == l.records && len(l.lookups)+len(l.resolved) == 0
 }
 
 // next ends this Temporal run and starts the one that goes on. Nothing may block

@@ -20,6 +20,7 @@ const (
 	heartbeatTimeout = 15 * time.Second
 	modelTimeout     = 5 * time.Minute // of one attempt
 	recordTimeout    = 30 * time.Second
+	waitAtMost       = time.Minute // between two attempts of what waits for a store, a deploy or a person
 )
 
 // patient retries for ever, within the deadline: whether an error is for good
@@ -33,7 +34,7 @@ var patientModel = &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCo
 // a run stands still.
 func (l *loop) record(ctx workflow.Context) {
 	in := signals.RecordInput{Ride: l.ride()}
-	l.owed = false
+	l.owed = !l.machine.FitsBatch() // what is over goes in the next one
 	l.flying, l.records = l.flying+1, l.records+1
 	workflow.GoNamed(ctx, "record", func(ctx workflow.Context) {
 		defer func() { l.flying, l.records = l.flying-1, l.records-1 }()
@@ -62,8 +63,11 @@ func (l *loop) putsOff() bool {
 	return true
 }
 
-// late reports that a record was put off, and that its turn has come.
-func (l *loop) late() bool { return l.owed && l.records == 0 }
+// late reports that a record was put off, and that its turn has come; or that more
+// waits than the next Temporal run may be given.
+func (l *loop) late() bool {
+	return l.records == 0 && (l.owed || l.closing && !l.machine.FitsBatch())
+}
 
 // recordLate makes up for what was put off, unless another activity has brought
 // the events meanwhile, or the run carries them on.
@@ -74,32 +78,36 @@ func (l *loop) recordLate(ctx workflow.Context) {
 	}
 }
 
-// flush records first where the events would be too much to ride along.
-func (l *loop) flush(ctx workflow.Context) {
-	if l.machine.PendingBytes() <= l.machine.Run().Limits.Batch {
-		return
+// room waits until the next activity carries all that the journal has not
+// acknowledged: what is over goes before it in records, one at a time. Only the
+// launch waits, so inputs are taken all the same, also while the store is down. An
+// error says that ctx was cancelled, or that the run must not go on.
+func (l *loop) room(ctx workflow.Context) error {
+	for !l.machine.FitsBatch() {
+		if l.records == 0 {
+			l.record(l.free)
+		}
+		if err := workflow.Await(ctx, func() bool { return l.failure != nil || l.records == 0 || l.machine.FitsBatch() }); err != nil {
+			return err
+		}
+		if l.failure != nil {
+			return l.failure
+		}
 	}
-	l.record(ctx)
-	last := l.machine.Run().Seq
-	_ = workflow.Await(ctx, func() bool { return l.failure != nil || l.acked() >= last })
-}
-
-func (l *loop) acked() int64 {
-	if b := l.machine.Batch(); b.First > 0 {
-		return b.First - 1
-	}
-	return l.machine.Run().Seq
+	return ctx.Err()
 }
 
 func (l *loop) callModel(ctx workflow.Context, c agent.CallModel) {
-	l.flush(ctx)
-	in := signals.CallModelInput{Ride: l.ride(), View: c.View}
 	turn := c.View.Turn
 	l.flying++
 	l.goes(ctx, modelKey(turn), func(ctx workflow.Context) {
 		defer func() { l.flying-- }()
 		options := workflow.ActivityOptions{StartToCloseTimeout: modelTimeout + tool.Overhead, ScheduleToCloseTimeout: l.outage(),
 			HeartbeatTimeout: heartbeatTimeout, RetryPolicy: patientModel, Summary: fmt.Sprintf("turn %d, phase %s", turn, c.View.Phase)}
+		if l.room(ctx) != nil {
+			return
+		}
+		in := signals.CallModelInput{Ride: l.ride(), View: c.View}
 		var out signals.CallModelResult
 		err := l.untilTried(ctx, &in.Ride, options, func(ctx workflow.Context) error {
 			return workflow.ExecuteActivity(ctx, signals.ActivityCallModel, in).Get(ctx, &out)
@@ -140,12 +148,10 @@ func (l *loop) runStep(ctx workflow.Context, task agent.Task) {
 		l.runQuick(ctx, task, info)
 		return
 	}
-	l.flush(ctx)
 	l.flying++
-	ride := l.ride()
 	l.goes(ctx, stepKey(task.Step), func(ctx workflow.Context) {
 		defer func() { l.flying-- }()
-		l.ordinary(ctx, task, info, ride)
+		l.ordinary(ctx, task, info)
 	})
 }
 
@@ -168,7 +174,7 @@ func (l *loop) runQuick(ctx workflow.Context, task agent.Task, info agent.ToolIn
 			l.inbox.push(agent.StepNotApplied{Step: task.Step, Reason: rootMessage(err), ForGood: true}, "")
 		case temporal.IsCanceledError(err): // its result is dropped
 		default:
-			l.ordinary(ctx, task, info, l.ride())
+			l.ordinary(ctx, task, info)
 		}
 	})
 }
@@ -189,6 +195,7 @@ func (l *loop) finished(task agent.Task, r signals.ToolResult) {
 // attempt had run nothing. A provider that is down so long pauses the run.
 func (l *loop) untilTried(ctx workflow.Context, ride *signals.Ride, o workflow.ActivityOptions, run func(workflow.Context) error) error {
 	ctx = workflow.WithActivityOptions(ctx, o)
+	pause := time.Second
 	for {
 		err := run(ctx)
 		if err == nil || temporal.IsCanceledError(err) {
@@ -198,10 +205,16 @@ func (l *loop) untilTried(ctx workflow.Context, ride *signals.Ride, o workflow.A
 			return err
 		}
 		l.unridden(*ride)
-		*ride = l.ride()
-		if err := workflow.Sleep(ctx, time.Second); err != nil {
+		*ride = signals.Ride{}
+		// Its time may have been short, and what it waits for may take long.
+		if err := workflow.Sleep(ctx, pause); err != nil {
 			return err
 		}
+		pause = min(2*pause, waitAtMost)
+		if err := l.room(ctx); err != nil {
+			return err
+		}
+		*ride = l.ride()
 	}
 }
 

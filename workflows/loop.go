@@ -19,6 +19,7 @@ import (
 type loop struct {
 	inbox   *inbox
 	root    workflow.Context // whose end is Temporal's own cancel
+	free    workflow.Context // the run's own, which nothing cancels
 	cancels int              // that were taken of it
 	timers  []timer
 	info    *workflow.Info
@@ -220,7 +221,7 @@ func (l *loop) startIdle(ctx workflow.Context, at time.Time) {
 
 // ride is what the next activity carries.
 func (l *loop) ride() signals.Ride {
-	r := signals.Ride{FirstRunID: l.info.FirstRunID, Batch: l.machine.Batch(), Lookups: l.lookups, Resolved: l.resolved}
+	r := signals.Ride{FirstRunID: l.info.FirstRunID, Batch: l.machine.NextBatch(), Lookups: l.lookups, Resolved: l.resolved}
 	for _, s := range l.machine.Run().Steps {
 		if s.Status == agent.StepInDoubt && slices.ContainsFunc(l.lookups, func(t agent.Task) bool { return t.Step == s.ID }) {
 			r.Doubts = append(r.Doubts, s.ID)

@@ -30,10 +30,15 @@ func (l *loop) trial(ctx workflow.Context, step string) *trial {
 }
 
 // ordinary runs a tool as an activity and tells the machine how it ended.
-func (l *loop) ordinary(ctx workflow.Context, task agent.Task, info agent.ToolInfo, ride signals.Ride) {
+func (l *loop) ordinary(ctx workflow.Context, task agent.Task, info agent.ToolInfo) {
 	t := l.trial(ctx, task.Step)
-	in := signals.ToolInput{Ride: ride, Task: task, Waited: t.waited, Since: t.since}
-	out, err := l.tried(ctx, &in, info, t)
+	in := signals.ToolInput{Task: task, Waited: t.waited, Since: t.since}
+	var out signals.ToolOutput
+	err := l.room(ctx)
+	if err == nil {
+		in.Ride = l.ride()
+		out, err = l.tried(ctx, &in, info, t)
+	}
 	if err == nil {
 		l.carried(out.Carried)
 		l.ends(task, agent.StepFinished{Step: task.Step, Result: out.Result, Whole: out.Whole, Unkept: out.Unkept, ActiveMS: out.ActiveMS})
@@ -96,6 +101,9 @@ func (l *loop) tried(ctx workflow.Context, in *signals.ToolInput, info agent.Too
 			return out, err
 		}
 		t.waited, in.Waited = true, true
+		if err := l.room(ctx); err != nil {
+			return out, err
+		}
 		in.Ride = l.ride()
 	}
 }
@@ -179,8 +187,7 @@ func (l *loop) fence(ctx workflow.Context, task agent.Task) *signals.Fenced {
 func (l *loop) fenceAll(ctx workflow.Context) {
 	all := l.fences
 	l.fences = nil
-	l.flush(ctx)
-	in, within := signals.FenceInput{Ride: l.ride()}, recordTimeout
+	in, within := signals.FenceInput{}, recordTimeout
 	for _, f := range all {
 		info, _ := l.def.Tool(f.step.Task.Tool)
 		in.Steps, within = append(in.Steps, f.step), within+info.Timeout
@@ -190,6 +197,10 @@ func (l *loop) fenceAll(ctx workflow.Context) {
 		defer func() { l.flying-- }()
 		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: within, HeartbeatTimeout: heartbeatTimeout,
 			RetryPolicy: patient, Summary: "fence " + names(in.Steps)})
+		if l.room(ctx) != nil {
+			return
+		}
+		in.Ride = l.ride()
 		var out signals.FenceResult
 		err := workflow.ExecuteActivity(ctx, signals.ActivityFence, in).Get(ctx, &out)
 		if err != nil && !l.fatal(err) {
