@@ -75,21 +75,22 @@ func beat(ctx context.Context, past *past) (stop func()) {
 	})
 }
 
-// ref is the journal's name of the run that an activity belongs to.
-func ref(ctx context.Context, firstRunID string) store.RunRef {
+// ref is the journal's name of the run that an activity belongs to, with the identity
+// of the store that the run knew when the activity was scheduled.
+func ref(ctx context.Context, firstRunID, storeID string) store.RunRef {
 	w := activity.GetInfo(ctx).WorkflowExecution
 	tenant, _, _, _ := signals.SplitAddress(w.ID)
-	return store.RunRef{Tenant: tenant, Address: w.ID, FirstRunID: firstRunID, Branch: w.RunID}
+	return store.RunRef{Tenant: tenant, Address: w.ID, FirstRunID: firstRunID, Branch: w.RunID, Store: storeID}
 }
 
 // ride commits the events that an activity carries, by the journal's Append or
 // AppendSoon, and looks up the effects that it was asked about.
 func (a *Activities) ride(ctx context.Context, r signals.Ride, commit func(context.Context, store.RunRef, agent.Batch) error) (signals.Carried, error) {
-	ref := ref(ctx, r.FirstRunID)
+	ref := ref(ctx, r.FirstRunID, r.Batch.Store)
 	if err := commit(ctx, ref, r.Batch); err != nil {
 		return signals.Carried{}, appendError(err)
 	}
-	out := signals.Carried{Acked: r.Batch.Last()}
+	out := signals.Carried{Acked: r.Batch.Last(), Store: a.Store.Acknowledges()}
 	for _, x := range r.Resolved {
 		if err := a.resolve(ctx, x, ref); err != nil {
 			return out, err
@@ -159,8 +160,10 @@ func appendError(err error) error {
 		return failedForGood(signals.ErrConflict, r.Error())
 	case store.Superseded:
 		return failedForGood(signals.ErrSuperseded, r.Error())
+	case store.Lost:
+		return failed(signals.ErrLost, r.Message)
 	}
-	return failed(signals.ErrDiverged, fmt.Sprintf("%v; deploy the code that wrote the journal, or reset the run to event %d", r, r.Seq-1))
+	return failed(signals.ErrDiverged, fmt.Sprintf("%v; deploy the code that wrote the journal, or reset the run to before its journal's event %d", r, r.Seq))
 }
 
 // storeError: a store that cannot be reached is waited for; what it will never

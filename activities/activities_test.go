@@ -137,6 +137,7 @@ func TestJournalRefusalsHaveTypes(t *testing.T) {
 		kind    string
 		retried bool
 	}{
+		{&store.Refusal{Kind: store.Lost, Seq: 7, Message: "the store has lost events"}, signals.ErrLost, true},
 		{&store.Refusal{Kind: store.Diverged, Seq: 7, Message: "event 7 is another"}, signals.ErrDiverged, true},
 		{&store.Refusal{Kind: store.Superseded, Message: "a newer run"}, signals.ErrSuperseded, false},
 		{&store.Refusal{Kind: store.KeyUsed, Message: "used"}, signals.ErrKeyUsed, false},
@@ -152,7 +153,7 @@ func TestJournalRefusalsHaveTypes(t *testing.T) {
 		requireError(t, b.run(signals.ActivityCallModel, signals.CallModelInput{}, &signals.CallModelResult{}), tc.kind, tc.retried, "")
 	}
 	b.fault = &store.Refusal{Kind: store.Diverged, Seq: 7, Message: "event 7 is another"}
-	requireError(t, b.run(signals.ActivityRecord, signals.RecordInput{}, &signals.RecordResult{}), signals.ErrDiverged, true, "reset the run to event 6")
+	requireError(t, b.run(signals.ActivityRecord, signals.RecordInput{}, &signals.RecordResult{}), signals.ErrDiverged, true, "before its journal's event 7")
 	require.Zero(t, b.calls, "nothing runs before its events are recorded")
 }
 

@@ -23,7 +23,7 @@ func (a *Activities) Fence(ctx context.Context, in signals.FenceInput) (signals.
 	}
 	out := signals.FenceResult{Carried: carried}
 	for _, s := range in.Steps {
-		stands, err := a.fence(ctx, s, ref(ctx, in.FirstRunID))
+		stands, err := a.fence(ctx, s, ref(ctx, in.FirstRunID, in.Batch.Store))
 		if err != nil {
 			return signals.FenceResult{}, err
 		}

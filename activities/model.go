@@ -28,7 +28,7 @@ const mendEvery = time.Minute
 // has given is recorded at once: a retry after that point uses it.
 func (a *Activities) CallModel(ctx context.Context, in signals.CallModelInput) (signals.CallModelResult, error) {
 	defer beat(ctx, nil)()
-	ref := ref(ctx, in.FirstRunID)
+	ref := ref(ctx, in.FirstRunID, in.Batch.Store)
 	key, began := callKey(ref, in.View.Turn), time.Now()
 	// The record of the answer waits for the disk and takes the events with it,
 	// so their own commit need not.

@@ -26,6 +26,7 @@ type withoutLedger struct {
 	store.Reader
 	store.Deployments
 	store.Feed
+	store.Identities
 	store.Deltas
 	store.Assignments
 	store.Notices
@@ -37,7 +38,7 @@ func (withoutLedger) Close() error { return nil }
 // A tool without a side effect costs nothing in the ledger, however it ends.
 func TestReadOnly_TouchesNoLedger(t *testing.T) {
 	b := newBench(t)
-	b.acts.Store = withoutLedger{Journal: b.store, ModelCalls: b.store, Blobs: b.store, Reader: b.store, Deployments: b.store}
+	b.acts.Store = withoutLedger{Journal: b.store, ModelCalls: b.store, Blobs: b.store, Reader: b.store, Deployments: b.store, Identities: b.store}
 	for name, look := range map[string]func(context.Context, args) (args, error){
 		"done":    func(_ context.Context, a args) (args, error) { return a, nil },
 		"refused": func(context.Context, args) (args, error) { return args{}, tool.Refused(errors.New("no such thing")) },
@@ -66,7 +67,7 @@ func TestTransactional_TouchesNoLedger(t *testing.T) {
 	run := func(_ context.Context, _ *sql.Tx, a args) (args, error) { return a, nil }
 	book := tool.Transactional("send", db, run, func(*state, args, args) error { return nil })
 	s := newBench(t).store
-	b := toolBench(t, withoutLedger{Journal: s, Blobs: s, Holds: s}, &runner{}, book)
+	b := toolBench(t, withoutLedger{Journal: s, Blobs: s, Holds: s, Identities: s}, &runner{}, book)
 	out, err := b.tool("send")
 	require.NoError(t, err)
 	require.Equal(t, `{"text":"a"}`, out.Result.String())

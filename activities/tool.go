@@ -35,21 +35,22 @@ func (a *Activities) RunTool(ctx context.Context, in signals.ToolInput) (signals
 		return signals.ToolOutput{}, err
 	}
 	if in.Task.Effect == agent.ReadOnly {
-		carried.Acked = 0
+		carried.Acked, carried.Store = 0, ""
 	}
 	began := time.Now()
 	result, stood, err := a.stoodAfterAll(ctx, in)
+	ref := ref(ctx, in.FirstRunID, in.Batch.Store)
 	if err == nil && !stood {
-		result, err = a.run(ctx, in, ref(ctx, in.FirstRunID), past)
+		result, err = a.run(ctx, in, ref, past)
 	}
 	if err == nil {
-		err = a.undone(ctx, in.Task, ref(ctx, in.FirstRunID))
+		err = a.undone(ctx, in.Task, ref)
 	}
 	if err != nil {
 		if stop(); past.learn(err, in, began) {
 			activity.RecordHeartbeat(ctx, past.Past)
 		}
-		return signals.ToolOutput{}, a.redacted(ctx, ref(ctx, in.FirstRunID), err)
+		return signals.ToolOutput{}, a.redacted(ctx, ref, err)
 	}
 	out := signals.ToolOutput{Carried: carried, ToolResult: toolResult(result)}
 	out.ActiveMS = activeMS(ctx, began)
@@ -64,7 +65,7 @@ func (a *Activities) stoodAfterAll(ctx context.Context, in signals.ToolInput) (t
 		if x.Refused == "" || x.Task.Tool != in.Task.Tool || !x.Task.Args.Equal(in.Task.Args) {
 			continue
 		}
-		row, err := a.ports(ref(ctx, in.FirstRunID)).Ledger.Row(ctx, x.Task)
+		row, err := a.ports(ref(ctx, in.FirstRunID, in.Batch.Store)).Ledger.Row(ctx, x.Task)
 		if err != nil {
 			return tool.Result{}, false, storeError(err)
 		}
@@ -110,8 +111,8 @@ func (a *Activities) RunQuickTool(ctx context.Context, task agent.Task) (signals
 	}
 	r, err := runner.Attempt(ctx, task, tool.Ports{})
 	if err != nil {
-		a.sawPanic(ctx, ref(ctx, ""), task, err)
-		return signals.ToolResult{}, a.redacted(ctx, ref(ctx, ""), toolError(err))
+		a.sawPanic(ctx, ref(ctx, "", ""), task, err)
+		return signals.ToolResult{}, a.redacted(ctx, ref(ctx, "", ""), toolError(err))
 	}
 	return toolResult(r), nil
 }
@@ -257,7 +258,7 @@ type ledger struct {
 // claim names a task's effect.
 func (l ledger) claim(t agent.Task) store.Claim {
 	return store.Claim{Tenant: l.ref.Tenant, Key: t.Key, Address: l.ref.Address, Scope: t.Scope, Agent: t.Agent,
-		Version: t.Version, Tool: t.Tool, Kind: t.Effect, Step: t.Step, Ordinal: t.Ordinal, Args: t.Args, Branch: l.ref.Branch}
+		Version: t.Version, Tool: t.Tool, Kind: t.Effect, Step: t.Step, Ordinal: t.Ordinal, Args: t.Args, Branch: l.ref.Branch, Store: l.ref.Store}
 }
 
 func (l ledger) Fence(ctx context.Context, t agent.Task, reason string) (tool.Row, error) {

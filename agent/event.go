@@ -121,6 +121,10 @@ type Batch struct {
 	Before string  `json:"before,omitempty"`
 	Events []Event `json:"events,omitempty"`
 	Head   Head    `json:"head"`
+	// Acked is the last event that the run knows to be recorded, and Store the identity
+	// of the store that said so.
+	Acked int64  `json:"acked,omitempty"`
+	Store string `json:"store,omitempty"`
 }
 
 // Head is the run in a line, as it stands after the last event of a batch. The

@@ -27,6 +27,7 @@ const (
 	ErrStore       = "store_unavailable" // the store: nothing was run
 	ErrModel       = "model_failed"      // the provider refused for good
 	ErrDiverged    = "diverged"          // the journal holds other events
+	ErrLost        = "lost_events"       // the journal lacks events that it had acknowledged
 	ErrSuperseded  = "superseded"        // a reset run holds the journal now
 	ErrKeyUsed     = "key_used"          // the key was used by another run with the same start
 	ErrConflict    = "conflict"          // the key was used by another run with another start
@@ -67,6 +68,7 @@ type Resolved struct {
 // Carried is what came of a ride.
 type Carried struct {
 	Acked    int64      `json:"acked,omitempty"` // seq up to which the journal holds all events
+	Store    string     `json:"store,omitempty"` // identity of the store that says so
 	Standing []Standing `json:"standing,omitempty"`
 }
 

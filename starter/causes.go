@@ -17,7 +17,7 @@ import (
 // it is at work. The last one always applies.
 func (l *look) causes() []func() (finding, bool) {
 	return []func() (finding, bool){
-		l.hasEnded, l.wasClosed, l.isForgotten, l.taskFails, l.diverged, l.notDeployed, l.storeDown, l.noWorker,
+		l.hasEnded, l.wasClosed, l.isForgotten, l.taskFails, l.lostEvents, l.behind, l.diverged, l.notDeployed, l.storeDown, l.noWorker,
 		l.cancelling, l.paused, l.modelDown, l.unjudged, l.held, l.stepFails, l.inDoubt, l.atGates, l.forUser, l.atWork,
 	}
 }
@@ -97,7 +97,34 @@ func (l *look) diverged() (finding, bool) {
 		return finding{}, false
 	}
 	return finding{fmt.Sprintf("diverged: %s (%s)", l.failure(a), a.tries()),
-		fmt.Sprintf("deploy the code that wrote the journal; or temporal workflow reset --workflow-id %s --event-id … --reason …, to the event that it names", l.address)}, true
+		fmt.Sprintf("deploy the code that wrote the journal; or, so that the run decides anew from there, temporal workflow reset --workflow-id %s --event-id ID --reason …: "+
+			"ID is the last WorkflowTaskCompleted in temporal workflow show --workflow-id %s before that event of the journal was recorded (interlock run events %s says when)", l.address, l.address, l.address)}, true
+}
+
+// lostEvents: the journal lacks what it had acknowledged. A reset would only have the
+// run forget what it did after the copy was made.
+func (l *look) lostEvents() (finding, bool) {
+	a, ok := l.failing(func(p Pending) bool { return p.ofKind(signals.ErrLost) })
+	if !ok {
+		return finding{}, false
+	}
+	return finding{fmt.Sprintf("cannot go on: %s (%s)", l.failure(a), a.tries()), l.afterLoss()}, true
+}
+
+// behind: the run knows of events that the journal does not have, and has not asked
+// the store since.
+func (l *look) behind() (finding, bool) {
+	if l.ahead == 0 {
+		return finding{}, false
+	}
+	return finding{fmt.Sprintf("is ahead of the store, which has lost events: the run is at event %d (%s), and its journal ends at event %d: lists and inboxes do not show what came after",
+		l.ahead, state(l.run.Status, l.run.Reason), l.row.Seq), l.afterLoss()}, true
+}
+
+func (l *look) afterLoss() string {
+	return fmt.Sprintf("bring the missing events back: a later copy of the database, or the server that has them; the run then goes on by itself. "+
+		"Where there is none, interlock store restored --reason …, find out on the other side what its steps have done (temporal workflow show --workflow-id %s has them), "+
+		"and temporal workflow terminate --workflow-id %s --reason …; do not reset it: that would do again what the ledger does not know any more", l.address, l.address)
 }
 
 func (l *look) notDeployed() (finding, bool) {

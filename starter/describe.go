@@ -241,7 +241,7 @@ func (p Pending) ofKind(kinds ...string) bool {
 
 // store reports a failure to reach the store rather than what the activity is for.
 func (p Pending) store() bool {
-	return p.ofKind(signals.ErrStore) || p.Type == signals.ActivityRecord && !p.ofKind(signals.ErrDiverged, signals.ErrNotDeployed)
+	return p.ofKind(signals.ErrStore) || p.Type == signals.ActivityRecord && !p.ofKind(signals.ErrDiverged, signals.ErrLost, signals.ErrNotDeployed)
 }
 
 // tries says how it goes on.

@@ -111,7 +111,8 @@ func (l *look) says(w Why) (sentence, next string) {
 // look is all that could be seen of a run at one moment.
 type look struct {
 	described
-	reads   bool // there is a reader
+	reads   bool  // there is a reader
+	ahead   int64 // the run's latest event, where the journal ends before it though nothing is on its way there
 	row     *store.RunRow
 	run     *agent.Run // from the journal, else from the run itself; nil: neither
 	gates   []agent.Gate
@@ -154,6 +155,9 @@ func (s *Starter) look(ctx context.Context, tenant, address string) *look {
 			l.take(run)
 		}
 	}
+	if l.idle() {
+		s.lookAhead(ctx, l)
+	}
 	if l.reads && l.run != nil && !(l.known() && l.running()) { // what runs undoes its own steps
 		ctx, cancel := context.WithTimeout(ctx, lookFor)
 		defer cancel()
@@ -162,6 +166,33 @@ func (s *Starter) look(ctx context.Context, tenant, address string) *look {
 		}
 	}
 	return l
+}
+
+// lookAhead finds a run that is elsewhere than its journal says. It asks the run first:
+// what that had on its way to the journal then must be there when nothing is any more.
+func (s *Starter) lookAhead(ctx context.Context, l *look) {
+	ctx, cancel := context.WithTimeout(ctx, lookFor)
+	defer cancel()
+	run, err := s.query(ctx, l.address, "")
+	if err != nil || run.FirstRunID != l.row.FirstRunID || run.Seq <= l.row.Seq {
+		return
+	}
+	d := s.describe(ctx, l.address)
+	row, err := s.reader.RunRow(ctx, store.Chain{Tenant: l.row.Tenant, Address: l.address, FirstRunID: l.row.FirstRunID})
+	if err != nil || !d.known() || !d.running() || len(d.activities) > 0 || d.task != nil || run.Seq <= row.Seq {
+		return
+	}
+	// An event that nobody waits to see may stay with the run.
+	if row.Head.Status != run.Status || row.Head.Reason != run.Reason || row.Head.Phase != run.Phase || row.Head.Turn != run.Turn {
+		l.ahead, l.gates, l.row = run.Seq, nil, &row
+		l.take(run)
+	}
+}
+
+// idle reports a run that waits with nothing on its way to the journal: what it holds
+// and what the journal has are the same, unless the store has lost events.
+func (l *look) idle() bool {
+	return l.row != nil && l.run != nil && l.known() && l.running() && len(l.activities) == 0 && l.task == nil
 }
 
 // known reports that Temporal knows the run.

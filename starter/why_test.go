@@ -35,6 +35,7 @@ type situation struct {
 	pending []*workflow.PendingActivityInfo
 	history []*history.HistoryEvent
 	polled  time.Time
+	ahead   *journal // what the run itself says, where it is asked
 }
 
 func (x situation) why(t *testing.T) (starter.Why, error) {
@@ -61,6 +62,9 @@ func (x situation) why(t *testing.T) (starter.Why, error) {
 			d.PendingWorkflowTask = &workflow.PendingWorkflowTaskInfo{Attempt: int32(x.task)}
 		}
 		return d, nil
+	}
+	if x.ahead != nil {
+		f.query = func(string) (*agent.Run, error) { return agent.Reduce(x.ahead.events) }
 	}
 	m := stored()
 	if x.journal != nil {
@@ -109,6 +113,11 @@ func idling(t *testing.T) *journal {
 	return j.set(agent.EventStarted, "", agent.StartedData{Agent: "lab", Version: 1, Key: "k", FirstRunID: "first", User: "ann", Body: agent.JSON("{}"), Rules: agent.Rules, Limits: limits})
 }
 
+// Nothing here may have a Once effect done again: no reset.
+const afterLoss = "bring the missing events back: a later copy of the database, or the server that has them; the run then goes on by itself. " +
+	"Where there is none, interlock store restored --reason …, find out on the other side what its steps have done (temporal workflow show --workflow-id " + address + " has them), " +
+	"and temporal workflow terminate --workflow-id " + address + " --reason …; do not reset it: that would do again what the ledger does not know any more"
+
 func TestWhy(t *testing.T) {
 	t.Parallel()
 	begun := func() *journal { return started(t, "first", "", noon) }
@@ -120,7 +129,7 @@ func TestWhy(t *testing.T) {
 		says, next string
 		unseen     int
 	}{
-		"user": {situation{journal: talking().reply("Hello.")}, "waits for the user since 2026-11-29T12:00:04Z", "interlock run message " + address + " …", 0},
+		"user": {situation{journal: talking().reply("Hello.")}, "waits for the user since 2026-11-29T12:00:03Z", "interlock run message " + address + " …", 0},
 		"user who is reminded": {situation{journal: idling(t).message("m", "hi").turn().add(agent.EventProposal, "", agent.Proposal{Text: "Hello."}).reply("Hello.")},
 			"waits for the user since 2026-11-29T12:00:03Z; at 2026-11-29T13:00:03Z the user is reminded", "interlock run message " + address + " …", 0},
 		"gate": {situation{journal: talking().gate("1.1", "Refund 89.90 EUR").reply("Wait.")},
@@ -139,7 +148,12 @@ func TestWhy(t *testing.T) {
 			"step 1.1 (lab.pay) fails (attempt 2, next try 2026-11-29T12:14:00Z): no answer", "wait, or interlock run cancel " + address, 0},
 		"diverged": {situation{journal: talking(), polled: time.Now(), pending: []*workflow.PendingActivityInfo{fails("CallModel", signals.ErrDiverged, "diverged: event 17 follows another history", 2)}},
 			"diverged: event 17 follows another history (attempt 2, next try 2026-11-29T12:14:00Z)",
-			"deploy the code that wrote the journal; or temporal workflow reset --workflow-id " + address + " --event-id … --reason …, to the event that it names", 0},
+			"deploy the code that wrote the journal; or, so that the run decides anew from there, temporal workflow reset --workflow-id " + address + " --event-id ID --reason …: " +
+				"ID is the last WorkflowTaskCompleted in temporal workflow show --workflow-id " + address + " before that event of the journal was recorded (interlock run events " + address + " says when)", 0},
+		"lost events": {situation{journal: talking(), polled: time.Now(), pending: []*workflow.PendingActivityInfo{fails("Record", signals.ErrLost, "the store has lost events: up to 9, and the journal ends at event 3", 2)}},
+			"cannot go on: the store has lost events: up to 9, and the journal ends at event 3 (attempt 2, next try 2026-11-29T12:14:00Z)", afterLoss, 0},
+		"ahead of an older copy": {situation{journal: talking(), ahead: talking().gate("1.1", "Refund 89.90 EUR").reply("Wait.")},
+			"is ahead of the store, which has lost events: the run is at event 7 (waiting (gate)), and its journal ends at event 3: lists and inboxes do not show what came after", afterLoss, 0},
 		"tool gone": {situation{journal: talking(), polled: time.Now(), pending: []*workflow.PendingActivityInfo{fails("lab.pay", signals.ErrNotDeployed, "agent lab/v1 is not deployed on this worker", 2)}},
 			"blocked: agent lab/v1 is not deployed on this worker (attempt 2, next try 2026-11-29T12:14:00Z)", "deploy a worker that has it", 0},
 		"version gone": {situation{journal: talking(), task: 13, history: taskFailed("agent lab/v3 is not deployed on this worker; it serves lab/v2")},

@@ -75,8 +75,12 @@ type Claim struct {
 	// Attempt is how long the attempt may run; its deadline is reckoned by the
 	// database's clock. In no row, as what follows: each is the attempt's.
 	Attempt time.Duration
-	Branch  string    // Temporal run id
-	Began   time.Time // of the attempt, by the clock that orders them, Temporal's; zero: not ordered
+	Branch  string // Temporal run id
+	// Store is the identity that acknowledged the run's latest events when the attempt
+	// was scheduled. Where the store is another now, an Exclusive claim without a row
+	// counts as a second attempt, after one that may have had the effect.
+	Store string
+	Began time.Time // of the attempt, by the clock that orders them, Temporal's; zero: not ordered
 	// Exclusive: no attempt may overlap the one before. Grace is what is waited
 	// beyond that one's deadline.
 	Exclusive bool

@@ -28,6 +28,7 @@ type Store interface {
 	Notices
 	Deployments
 	Overview
+	Identities
 	Close() error
 }
 
@@ -38,13 +39,18 @@ type RunRef struct {
 	Address    string // workflow id: <tenant>/<agent>/<key>
 	FirstRunID string
 	Branch     string
+	// Store is the identity that acknowledged the run's latest events when what is done
+	// now was scheduled; "" where nothing was acknowledged yet.
+	Store string
 }
 
 // Journal is the append-only record of every run's events.
 type Journal interface {
 	// Append commits a batch in one transaction, or none of it. Events that
 	// stand already with the same content are acknowledged; new ones are
-	// appended. An empty batch does nothing.
+	// appended. A batch without
+	// events changes nothing. One that knows of acknowledged events (Acked) which the
+	// journal does not have is refused as [Lost].
 	//
 	// A row whose hash differs is [Diverged] when it, or any row after it, is of
 	// our own branch. It is [Superseded] when our own branch wrote rows before
@@ -93,6 +99,7 @@ const (
 	Superseded RefusalKind = "superseded"
 	KeyUsed    RefusalKind = "key_used"
 	Conflict   RefusalKind = "conflict"
+	Lost       RefusalKind = "lost_events" // Seq is the last event that the journal has
 )
 
 func (r *Refusal) Error() string { return string(r.Kind) + ": " + r.Message }

@@ -18,6 +18,7 @@ type continued struct {
 	Snapshot agent.Snapshot     `json:"snapshot"`
 	Lookups  []agent.Task       `json:"lookups,omitempty"`
 	Resolved []signals.Resolved `json:"resolved,omitempty"`
+	Store    string             `json:"store,omitempty"` // that acknowledged the latest events
 	// State is what the state looked like when the run was carried on.
 	State agent.StateShape `json:"state"`
 }
@@ -63,7 +64,7 @@ func (l *loop) carriesOn() bool {
 // next ends this Temporal run and starts the one that goes on. Nothing may block
 // between the last look at the inbox and this: a signal would be lost.
 func (l *loop) next(ctx workflow.Context, start converter.RawValue) error {
-	c := continued{Snapshot: l.machine.Snapshot(), Lookups: l.lookups, Resolved: l.resolved, State: l.def.StateShape()}
+	c := continued{Snapshot: l.machine.Snapshot(), Lookups: l.lookups, Resolved: l.resolved, State: l.def.StateShape(), Store: l.store}
 	if _, err := agent.Encode(c); err != nil {
 		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("the run cannot be carried on: %v", err), signals.ErrInvalid, nil)
 	}
@@ -138,7 +139,7 @@ func (l *loop) reopen(ctx workflow.Context, agents *agent.Registry, raw converte
 	if l.machine, err = agent.Restore(def, c.Snapshot); err != nil {
 		return blocks(err)
 	}
-	l.def, l.lookups, l.resolved = def, c.Lookups, c.Resolved
+	l.def, l.lookups, l.resolved, l.store = def, c.Lookups, c.Resolved, c.Store
 	l.inbox.first("", agent.SnapshotLoaded{Rules: rules, RunID: l.info.OriginalRunID})
 	return nil
 }

@@ -130,7 +130,7 @@ func TestDeploy_DivergedIsCaughtBeforeTheNextEffect(t *testing.T) {
 	failure := w.failures(address)
 	require.Contains(t, failure, "follows another history")
 	require.Contains(t, failure, "event ")
-	require.Contains(t, failure, "reset the run to event")
+	require.Contains(t, failure, "reset the run to before its journal")
 	require.Zero(t, payments(t, db))
 	require.Len(t, model.seen(t), 2, "the model is not asked on a state that nobody recorded")
 	_, err = w.impatient().Cancel(w.ctx, address, signals.Cancel{ID: "c", Principal: agent.Principal{Subject: strings.Repeat("x", 300)}})

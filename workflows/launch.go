@@ -224,7 +224,7 @@ func (l *loop) untilTried(ctx workflow.Context, ride *signals.Ride, o workflow.A
 // or a directory of people that does not answer.
 func waited(err error) bool {
 	switch errorType(err) {
-	case signals.ErrNotDeployed, signals.ErrDiverged, signals.ErrEarlier, signals.ErrHeld, signals.ErrUnjudged, signals.ErrUnavailable, signals.ErrStore:
+	case signals.ErrNotDeployed, signals.ErrDiverged, signals.ErrLost, signals.ErrEarlier, signals.ErrHeld, signals.ErrUnjudged, signals.ErrUnavailable, signals.ErrStore:
 		return !timedOutItself(err)
 	}
 	return false

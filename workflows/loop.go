@@ -29,6 +29,7 @@ type loop struct {
 
 	lookups  []agent.Task       // to be carried by the next activity
 	resolved []signals.Resolved // the same
+	store    string             // identity of the one that acknowledged the latest events
 	stops    map[string]workflow.CancelFunc
 	trials   map[string]*trial         // of running steps
 	stopping map[string]agent.StopStep // steps that were told to stop
@@ -221,7 +222,12 @@ func (l *loop) startIdle(ctx workflow.Context, at time.Time) {
 
 // ride is what the next activity carries.
 func (l *loop) ride() signals.Ride {
-	r := signals.Ride{FirstRunID: l.info.FirstRunID, Batch: l.machine.NextBatch(), Lookups: l.lookups, Resolved: l.resolved}
+	batch := l.machine.NextBatch()
+	batch.Acked, batch.Store = l.machine.Run().Seq, l.store
+	if batch.First > 0 {
+		batch.Acked = batch.First - 1
+	}
+	r := signals.Ride{FirstRunID: l.info.FirstRunID, Batch: batch, Lookups: l.lookups, Resolved: l.resolved}
 	for _, s := range l.machine.Run().Steps {
 		if s.Status == agent.StepInDoubt && slices.ContainsFunc(l.lookups, func(t agent.Task) bool { return t.Step == s.ID }) {
 			r.Doubts = append(r.Doubts, s.ID)
@@ -234,6 +240,9 @@ func (l *loop) ride() signals.Ride {
 // carried takes what came of a ride.
 func (l *loop) carried(c signals.Carried) {
 	l.machine.Ack(c.Acked)
+	if c.Acked > 0 && c.Store != "" {
+		l.store = c.Store
+	}
 	for _, s := range c.Standing {
 		l.inbox.push(agent.EffectStands{Step: s.Step, Result: s.Result, Whole: s.Whole, Unkept: s.Unkept}, "")
 	}

@@ -15,6 +15,7 @@ import (
 	"crypto/rand"
 	"net/url"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -134,6 +135,23 @@ func (s *Server) Crash() {
 func (s *Server) Start() {
 	s.t.Helper()
 	s.check(s.server.start())
+}
+
+// Keep makes a cold copy of the data directory; the function that it returns puts the
+// copy in its place again, as a restore does. The server runs after both.
+func (s *Server) Keep() (restore func()) {
+	s.t.Helper()
+	data, kept := s.server.data(), s.server.data()+".kept"
+	s.Stop()
+	s.check(exec.Command("cp", "-a", data, kept).Run())
+	s.Start()
+	return func() {
+		s.t.Helper()
+		s.Stop()
+		s.check(os.RemoveAll(data))
+		s.check(exec.Command("cp", "-a", kept, data).Run())
+		s.Start()
+	}
 }
 
 func (s *Server) check(err error) {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -42,7 +43,7 @@ func (s *Store) AppendSoon(ctx context.Context, ref store.RunRef, batch agent.Ba
 
 func (s *Store) appendBy(ctx context.Context, ref store.RunRef, batch agent.Batch,
 	write func(ctx context.Context, operation string, f func(*transaction) error) error, soon bool) error {
-	if len(batch.Events) == 0 {
+	if len(batch.Events) == 0 && batch.Acked == 0 {
 		return nil
 	}
 	operation := fmt.Sprintf("append of events %d to %d to %s", batch.First, batch.Last(), ref.Address)
@@ -50,10 +51,21 @@ func (s *Store) appendBy(ctx context.Context, ref store.RunRef, batch agent.Batc
 	if err != nil {
 		return fail(operation, err)
 	}
+	var id identified
 	err = write(ctx, operation, func(t *transaction) error {
+		s.queueIdentity(t, &id) // goes with the first read
 		return rules.Append(ctx, &journal{transaction: t, ref: ref, batch: batch}, ref, batch, hashes, soon)
 	})
+	var refusal *store.Refusal
+	if errors.As(err, &refusal) && refusal.Kind == store.Lost {
+		_, raised := s.raise(ctx, operation, refusal.Message, func(is store.Identity) int64 { return rules.Raised(is, batch.Store) })
+		return errors.Join(refusal, raised)
+	}
 	if err == nil {
+		err = fail(operation, s.settle(ctx, &id))
+	}
+	if err == nil {
+		s.acknowledges.Store(id.String())
 		s.appended(ref)
 	}
 	return err

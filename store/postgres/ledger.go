@@ -77,17 +77,28 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (e store.Effect, fresh
 		if !c.NotAfter.IsZero() {
 			notAfter = &c.NotAfter
 		}
-		found := false
+		found, id, before := false, identified{}, rules.RunBefore{}
 		t.shareHolds()
 		t.count(&inserted, insertEffect, c.Tenant, c.Key, c.Address, c.Scope, c.Agent, c.Version, c.Tool, string(c.Kind),
 			c.Step, c.Ordinal, c.Args.String(), s.clock(), c.Attempt.Microseconds(), c.Branch, began, notAfter)
 		t.rows(func(r row) (err error) { e, err = scanEffect(r); found = true; return err }, selectEffect+` FOR UPDATE`, c.Tenant, c.Key)
 		t.rows(func(r row) error { h, err := scanHold(r); held = &h; return err }, selectHeld, c.Tenant, c.Agent, c.Tool)
 		t.rows(func(r row) error { return r.Scan(&now) }, selectClock, s.clock())
+		if c.Exclusive {
+			s.queueIdentity(t, &id)
+			t.rows(func(r row) error { return r.Scan(&before.Generation, &before.Branches) }, selectRunBefore, c.Tenant, c.Address, c.Branch)
+		}
 		if err := t.flush(ctx); err != nil {
 			return err
 		}
 		if fresh = inserted == 1; fresh {
+			if c.Exclusive && rules.MayBeLost(c, id.Identity, before) {
+				fresh = false
+				t.exec(insertLost, c.Tenant, c.Key, rules.LostClaim)
+				t.exec(secondAttempt, c.Tenant, c.Key)
+				t.exec(lostAttempt, c.Tenant, c.Key, rules.LostClaim)
+				t.rows(func(r row) (err error) { e, err = scanEffect(r); return err }, selectEffect, c.Tenant, c.Key)
+			}
 			return nil
 		}
 		if !found {

@@ -47,6 +47,9 @@ type Store struct {
 	id     string // among those that tell each other
 	hub    follow.Hub
 	teller teller
+
+	selectIdentity string       // as this user may ask for it
+	acknowledges   atomic.Value // string: identity at the latest append
 }
 
 var _ store.Store = (*Store)(nil)
@@ -68,6 +71,10 @@ func Open(ctx context.Context, dsn string, opts *Options) (*Store, error) {
 		return nil, err
 	}
 	if _, _, err := s.migrate(ctx, opts.NoMigrate); err != nil {
+		_ = s.Close()
+		return nil, fail("opening of "+s.where, err)
+	}
+	if err := s.identify(ctx); err != nil {
 		_ = s.Close()
 		return nil, fail("opening of "+s.where, err)
 	}

@@ -21,7 +21,8 @@ func TestContract(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store {
 		execute(t, dsn, `DELETE FROM interlock.events; DELETE FROM interlock.gates; DELETE FROM interlock.runs; DELETE FROM interlock.effect_attempts; DELETE FROM interlock.effects;
 DELETE FROM interlock.model_calls; DELETE FROM interlock.blobs; DELETE FROM interlock.deployments; DELETE FROM interlock.holds;
-DELETE FROM interlock.assignments; DELETE FROM interlock.absences; DELETE FROM interlock.places; DELETE FROM interlock.dead_notices`)
+DELETE FROM interlock.assignments; DELETE FROM interlock.absences; DELETE FROM interlock.places; DELETE FROM interlock.dead_notices;
+UPDATE interlock.store SET generation = 1`)
 		return open(t, dsn, nil)
 	})
 }

@@ -10,8 +10,9 @@ import (
 
 const (
 	putRun = `INSERT INTO interlock.runs (tenant, address, first_run_id, nth, agent, version, key, "user", body,
-  seq, hash, status, reason, phase, turn, started_at, updated_at, ended_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+  seq, hash, status, reason, phase, turn, started_at, updated_at, ended_at, generation)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+  CASE WHEN $19::boolean THEN (SELECT generation FROM interlock.store) ELSE 0 END)
 ON CONFLICT (tenant, address, first_run_id) DO UPDATE SET agent = excluded.agent, version = excluded.version, key = excluded.key,
   "user" = excluded."user", body = excluded.body, seq = excluded.seq, hash = excluded.hash, status = excluded.status,
   reason = excluded.reason, phase = excluded.phase, turn = excluded.turn, started_at = excluded.started_at,
@@ -41,7 +42,7 @@ WHERE tenant = $1 AND address = $2 AND first_run_id = $3 AND superseded_by = '' 
 func (j *journal) PutRun(_ context.Context, s rules.Start, e rules.End) error {
 	d, h := s.Data, e.Head
 	j.exec(putRun, j.chain(s.Nth, d.Agent, d.Version, d.Key, d.User, d.BodyDigest,
-		e.Seq, e.Hash, string(h.Status), h.Reason, h.Phase, h.Turn, s.At, e.At, e.EndedAt())...)
+		e.Seq, e.Hash, string(h.Status), h.Reason, h.Phase, h.Turn, s.At, e.At, e.EndedAt(), j.ref.Branch == j.ref.FirstRunID)...)
 	return nil
 }
 

@@ -22,7 +22,7 @@ func TestSchemaVersions(t *testing.T) {
 	ctx, dsn := context.Background(), pgtest.New(t)
 	have, want, err := postgres.Version(ctx, dsn)
 	require.NoError(t, err)
-	require.Equal(t, []int64{0, 8}, []int64{have, want})
+	require.Equal(t, []int64{0, 9}, []int64{have, want})
 	_, err = postgres.Open(ctx, dsn, &postgres.Options{NoMigrate: true})
 	requireCode(t, agent.CodeUnavailable, err, "run interlock migrate")
 	have, _, err = postgres.Version(ctx, dsn)
@@ -31,10 +31,10 @@ func TestSchemaVersions(t *testing.T) {
 
 	from, to, err := postgres.Migrate(ctx, dsn)
 	require.NoError(t, err)
-	require.Equal(t, []int64{0, 8}, []int64{from, to})
+	require.Equal(t, []int64{0, 9}, []int64{from, to})
 	from, to, err = postgres.Migrate(ctx, dsn)
 	require.NoError(t, err)
-	require.Equal(t, []int64{8, 8}, []int64{from, to})
+	require.Equal(t, []int64{9, 9}, []int64{from, to})
 	open(t, dsn, &postgres.Options{NoMigrate: true})
 
 	execute(t, dsn, "INSERT INTO interlock.schema_version (version_id, is_applied) VALUES (99999, true)")

@@ -44,7 +44,7 @@ func (s *Store) AppendSoon(ctx context.Context, ref store.RunRef, batch agent.Ba
 
 func (s *Store) appendBy(ctx context.Context, ref store.RunRef, batch agent.Batch,
 	write func(ctx context.Context, operation string, f func(transaction) error) error, soon bool) error {
-	if len(batch.Events) == 0 {
+	if len(batch.Events) == 0 && batch.Acked == 0 {
 		return nil
 	}
 	operation := fmt.Sprintf("append of events %d to %d to %s", batch.First, batch.Last(), ref.Address)
@@ -52,10 +52,20 @@ func (s *Store) appendBy(ctx context.Context, ref store.RunRef, batch agent.Batc
 	if err != nil {
 		return fail(operation, err)
 	}
-	err = write(ctx, operation, func(t transaction) error {
+	var id store.Identity
+	err = write(ctx, operation, func(t transaction) (err error) {
+		if id, err = t.identity(ctx); err != nil {
+			return err
+		}
 		return rules.Append(ctx, &journal{t, ref, batch}, ref, batch, hashes, soon)
 	})
+	var refusal *store.Refusal
+	if errors.As(err, &refusal) && refusal.Kind == store.Lost {
+		_, raised := s.raise(ctx, operation, refusal.Message, func(is store.Identity) int64 { return rules.Raised(is, batch.Store) })
+		return errors.Join(refusal, raised)
+	}
 	if err == nil {
+		s.acknowledges.Store(id.String())
 		s.hub.Wake(ref.Tenant, ref.Address)
 	}
 	return err

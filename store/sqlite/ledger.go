@@ -18,6 +18,7 @@ const (
 	selectEffect = `SELECT ` + effectColumns + ` FROM effects e WHERE tenant = ? AND key = ?`
 	insertEffect = `INSERT INTO effects (tenant, key, address, scope, agent, version, tool, kind, step, ordinal, args, claimed_at, attempt_at, deadline, began_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?12, ?12, ?13, ?14)`
+	insertLost = `UPDATE effects SET attempts = 2, unknown = 1, reason = ? WHERE tenant = ? AND key = ?`
 	// The wait is for the last of the attempts, whose deadline may be an earlier
 	// one's: a deploy can shorten a tool's time.
 	countAttempt = `UPDATE effects SET attempts = attempts + 1, attempt_at = ?, deadline = max(?, coalesce(deadline, 0)), began_at = coalesce(?, began_at)
@@ -74,6 +75,19 @@ func (t transaction) claim(ctx context.Context, c store.Claim, now time.Time) (e
 		_, err = t.exec(ctx, insertEffect, c.Tenant, c.Key, c.Address, c.Scope, c.Agent, c.Version, c.Tool, string(c.Kind),
 			c.Step, c.Ordinal, c.Args.String(), micros(now), micros(deadline), began)
 		fresh = true
+		var lost bool
+		if err == nil {
+			lost, err = t.mayBeLost(ctx, c)
+		}
+		if lost && err == nil {
+			e.Attempts, fresh = 1, false
+			if _, err = t.exec(ctx, insertLost, rules.LostClaim, c.Tenant, c.Key); err == nil {
+				_, err = t.exec(ctx, insertAttempt, c.Tenant, c.Key, 1, micros(now), micros(now), "")
+			}
+			if err == nil {
+				_, err = t.exec(ctx, explainAttempt, rules.LostClaim, c.Tenant, c.Key, 1)
+			}
+		}
 	case err == nil:
 		var counts bool
 		counts, err = rules.Judge(&e, c, held, now)

@@ -111,13 +111,13 @@ func TestMigration_KeepsEveryRow(t *testing.T) {
 
 	have, want, err := Version(ctx, path)
 	require.NoError(t, err)
-	require.Equal(t, []int64{1, 9}, []int64{have, want})
+	require.Equal(t, []int64{1, 10}, []int64{have, want})
 	_, err = Open(ctx, path, &Options{NoMigrate: true})
 	require.Equal(t, agent.CodeUnavailable, agent.ErrorCode(err))
 	require.ErrorContains(t, err, "run interlock migrate")
 	from, to, err := Migrate(ctx, path)
 	require.NoError(t, err)
-	require.Equal(t, []int64{1, 9}, []int64{from, to})
+	require.Equal(t, []int64{1, 10}, []int64{from, to})
 
 	for _, query := range []string{
 		`SELECT * FROM runs ORDER BY tenant, address`, `SELECT * FROM events ORDER BY rowid`, `SELECT * FROM gates ORDER BY tenant, address, gate`,
@@ -178,14 +178,14 @@ func TestMigrateAndVersion_OfWhatIsNotThere(t *testing.T) {
 	ctx, path := context.Background(), filepath.Join(t.TempDir(), "store.db")
 	have, want, err := Version(ctx, path)
 	require.NoError(t, err)
-	require.Equal(t, []int64{0, 9}, []int64{have, want})
+	require.Equal(t, []int64{0, 10}, []int64{have, want})
 	require.NoFileExists(t, path)
 	from, to, err := Migrate(ctx, path)
 	require.NoError(t, err)
-	require.Equal(t, []int64{0, 9}, []int64{from, to})
+	require.Equal(t, []int64{0, 10}, []int64{from, to})
 	from, to, err = Migrate(ctx, path)
 	require.NoError(t, err)
-	require.Equal(t, []int64{9, 9}, []int64{from, to})
+	require.Equal(t, []int64{10, 10}, []int64{from, to})
 	_, _, err = Version(ctx, filepath.Dir(path))
 	require.Equal(t, agent.CodeInvalid, agent.ErrorCode(err))
 }

@@ -12,8 +12,8 @@ import (
 
 const (
 	insertRun = `INSERT INTO runs (tenant, address, first_run_id, nth, agent, version, key, user, body,
-  seq, hash, status, reason, phase, turn, started_at, updated_at, ended_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  seq, hash, status, reason, phase, turn, started_at, updated_at, ended_at, generation)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, CASE WHEN ? THEN (SELECT generation FROM store) ELSE 0 END)
 ON CONFLICT (tenant, address, first_run_id) DO UPDATE SET agent = excluded.agent, version = excluded.version, key = excluded.key,
   user = excluded.user, body = excluded.body, seq = excluded.seq, hash = excluded.hash, status = excluded.status,
   reason = excluded.reason, phase = excluded.phase, turn = excluded.turn, started_at = excluded.started_at,
@@ -41,7 +41,7 @@ WHERE tenant = ? AND address = ? AND first_run_id = ? AND superseded_by = '' AND
 func (j *journal) PutRun(ctx context.Context, s rules.Start, e rules.End) error {
 	d, h := s.Data, e.Head
 	_, err := j.exec(ctx, insertRun, j.chain(s.Nth, d.Agent, d.Version, d.Key, d.User, d.BodyDigest,
-		e.Seq, e.Hash, string(h.Status), h.Reason, h.Phase, h.Turn, micros(s.At), micros(e.At), nullMicros(e.EndedAt()))...)
+		e.Seq, e.Hash, string(h.Status), h.Reason, h.Phase, h.Turn, micros(s.At), micros(e.At), nullMicros(e.EndedAt()), j.ref.Branch == j.ref.FirstRunID)...)
 	return err
 }
 

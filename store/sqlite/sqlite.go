@@ -12,6 +12,8 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
+	"io/fs"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -50,6 +52,10 @@ type Store struct {
 	closed atomic.Bool
 	hub    follow.Hub
 
+	path         string
+	file         fs.FileInfo  // that was opened; nil until it is
+	acknowledges atomic.Value // string: identity at the latest append
+
 	synchronous string   // as configured
 	queries     sync.Map // text: *sql.Stmt of the reader
 }
@@ -78,6 +84,9 @@ func Open(ctx context.Context, path string, opts *Options) (*Store, error) {
 	if _, _, err = s.migrate(ctx, path, opts.NoMigrate); err == nil {
 		err = s.prepare(ctx)
 	}
+	if err == nil {
+		err = s.settle(ctx)
+	}
 	if err != nil {
 		_ = s.Close()
 		return nil, fail("opening of "+path, err)
@@ -104,7 +113,7 @@ func connect(path string, opts Options) (*Store, error) {
 	if opts.NoMigrate {
 		mode = "rw"
 	}
-	s := &Store{now: opts.Now, synchronous: opts.Synchronous}
+	s := &Store{path: abs, now: opts.Now, synchronous: opts.Synchronous}
 	s.hub.Listen = s.listen
 	s.writer, err = sql.Open("sqlite", address(abs, url.Values{"mode": {mode}, "_txlock": {"immediate"},
 		"_journal_mode": {"WAL"}, "_synchronous": {opts.Synchronous}, "_pragma": {"wal_autocheckpoint(" + checkpointPages + ")"}}))
@@ -216,10 +225,16 @@ func (s *Store) transact(ctx context.Context, on interface {
 }, f func(transaction) error) error {
 	tx, err := on.BeginTx(ctx, nil)
 	if err != nil {
-		return err
+		return errors.Join(s.replaced(), err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	if err = f(transaction{tx, s.stmts}); err == nil {
+	if err = s.replaced(); err == nil {
+		err = f(transaction{tx, s.stmts})
+	}
+	if err == nil {
+		err = s.replaced() // nothing is acknowledged that only this process sees
+	}
+	if err == nil {
 		err = tx.Commit()
 	}
 	if err != nil && ctx.Err() != nil && uncoded(err) {
@@ -232,6 +247,9 @@ func (s *Store) transact(ctx context.Context, on interface {
 func (s *Store) read(ctx context.Context, operation, query string, args []any, scan func(row) error) error {
 	if s.closed.Load() {
 		return fail(operation, errClosed)
+	}
+	if err := s.replaced(); err != nil {
+		return fail(operation, err)
 	}
 	stmt, err := s.prepared(ctx, query)
 	if err != nil {

@@ -11,6 +11,7 @@ var writeStatements = append([]string{
 	insertHold, selectHold, releaseHold, selectHeld,
 	upsertAssignment, selectAssignment, deleteAssignment, upsertAbsence, deleteAbsence,
 	insertModelCall, selectModelCall,
+	selectIdentity, raiseGeneration, moveStore, probeStore, selectRunBefore, insertLost,
 	insertBlob,
 	upsertDeployment,
 	beginPlace, movePlace, buryNotice, selectDead, settleDead,

@@ -48,6 +48,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"notices", noticeTests},
 		{"overview", overviewTests},
 		{"edges", edgeTests},
+		{"loss", lossTests},
 		{"tenants", tenantTests},
 	} {
 		for _, c := range group.tests {

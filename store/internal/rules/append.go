@@ -28,7 +28,14 @@ type appending struct {
 	nth    int  // of the batch's own chain
 }
 
-func (a *appending) run(ctx context.Context) (err error) {
+func (a *appending) run(ctx context.Context) error {
+	if len(a.batch.Events) == 0 {
+		return a.holds(ctx)
+	}
+	return a.lostEvents(a.take(ctx))
+}
+
+func (a *appending) take(ctx context.Context) (err error) {
 	if a.head, err = a.Head(ctx); err != nil {
 		return err
 	}
