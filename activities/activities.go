@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -44,13 +45,19 @@ type Activities struct {
 	Log     *slog.Logger
 }
 
-// beat heartbeats until stop is called. Local activities cannot.
-func beat(ctx context.Context) (stop func()) {
+// beat heartbeats until stop is called, with what the attempts before have said.
+// Local activities cannot.
+func beat(ctx context.Context, past *past) (stop func()) {
 	if activity.GetInfo(ctx).IsLocalActivity {
 		return func() {}
 	}
-	done := make(chan struct{})
+	var details []any
+	if past != nil && !past.nothing() {
+		details = []any{past.Past}
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(ended)
 		t := time.NewTicker(HeartbeatEvery)
 		defer t.Stop()
 		for { // the first after a second: most activities are done by then
@@ -58,11 +65,14 @@ func beat(ctx context.Context) (stop func()) {
 			case <-done:
 				return
 			case <-t.C:
-				activity.RecordHeartbeat(ctx)
+				activity.RecordHeartbeat(ctx, details...)
 			}
 		}
 	}()
-	return func() { close(done) }
+	return sync.OnceFunc(func() {
+		close(done)
+		<-ended
+	})
 }
 
 // ref is the journal's name of the run that an activity belongs to, with the identity
@@ -181,7 +191,7 @@ func failedForGood(kind, text string, details ...any) error {
 
 // Record only carries.
 func (a *Activities) Record(ctx context.Context, in signals.RecordInput) (signals.RecordResult, error) {
-	defer beat(ctx)()
+	defer beat(ctx, nil)()
 	c, err := a.ride(ctx, in.Ride, a.Store.Append)
 	return signals.RecordResult{Carried: c}, err
 }

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.temporal.io/sdk/activity"
-
 	"interlock/agent"
 	"interlock/signals"
 	"interlock/store"
@@ -42,7 +40,7 @@ func (a *Activities) lapsed(ctx context.Context, task agent.Task) (string, error
 // approval was good then, and it is gone through with.
 func (a *Activities) begun(ctx context.Context, task agent.Task, ref store.RunRef) (bool, error) {
 	if task.Effect == agent.ReadOnly || task.Effect == agent.Transactional {
-		return false, nil // nothing to go through with; its own database says so when it is closed
+		return false, nil // nothing to go through with; its own database says so when it is fenced
 	}
 	row, err := a.ports(ref).Ledger.Row(ctx, task)
 	if err != nil {
@@ -51,50 +49,21 @@ func (a *Activities) begun(ctx context.Context, task agent.Task, ref store.RunRe
 	return row != nil && (row.Open || row.Settled != nil), nil
 }
 
-// unstarted closes the effect of a step that must not start, so that no attempt of
-// a worker that slept makes it later. It is that step's result where it happened
-// all the same.
-func (a *Activities) unstarted(ctx context.Context, task agent.Task, ref store.RunRef, why string) (tool.Result, error) {
-	if task.Effect == agent.ReadOnly {
-		return tool.Result{}, failedForGood(signals.ErrUnapproved, why, false)
-	}
-	runner, _, err := a.runner(task)
-	if err != nil {
-		return tool.Result{}, err
-	}
-	closer, ok := runner.(tool.Closer)
-	if !ok {
-		return tool.Result{}, failedForGood(signals.ErrUnapproved, why, false)
-	}
-	ports := a.ports(ref)
-	ports.Began = activity.GetInfo(ctx).StartedTime
-	result, err := closer.Close(ctx, task, ports)
-	f := (*tool.Failure)(nil)
-	switch {
-	case err == nil:
-		return result, nil
-	case errors.As(err, &f) && f.Kind == tool.FailedRefused:
-		return tool.Result{}, failedForGood(signals.ErrUnapproved, why, true)
-	case errors.As(err, &f) && f.Kind == tool.FailedNotApplied && !f.Open:
-		return tool.Result{}, failedForGood(signals.ErrUnapproved, why, false)
-	}
-	return result, toolError(err)
-}
-
-// run makes an attempt, unless who approved the step may not any more.
-func (a *Activities) run(ctx context.Context, task agent.Task, ref store.RunRef) (tool.Result, error) {
-	why, err := a.lapsed(ctx, task)
+// run makes an attempt, unless who approved the step may not any more: then nothing
+// is claimed.
+func (a *Activities) run(ctx context.Context, in signals.ToolInput, ref store.RunRef, past *past) (tool.Result, error) {
+	why, err := a.lapsed(ctx, in.Task)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	if why != "" {
-		begun, err := a.begun(ctx, task, ref)
+		begun, err := a.begun(ctx, in.Task, ref)
 		if err != nil {
 			return tool.Result{}, err
 		}
 		if !begun {
-			return a.unstarted(ctx, task, ref, why)
+			return tool.Result{}, failedForGood(signals.ErrUnapproved, why)
 		}
 	}
-	return a.attempt(ctx, task, ref)
+	return a.attempt(ctx, in, ref, past)
 }

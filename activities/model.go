@@ -27,7 +27,7 @@ const mendEvery = time.Minute
 // CallModel renders the view and asks the model. An answer that the provider
 // has given is recorded at once: a retry after that point uses it.
 func (a *Activities) CallModel(ctx context.Context, in signals.CallModelInput) (signals.CallModelResult, error) {
-	defer beat(ctx)()
+	defer beat(ctx, nil)()
 	ref := ref(ctx, in.FirstRunID, in.Batch.Store)
 	key, began := callKey(ref, in.View.Turn), time.Now()
 	// The record of the answer waits for the disk and takes the events with it,

@@ -30,7 +30,7 @@ func (a *Activities) redaction(ctx context.Context, ref store.RunRef) (*agent.Re
 // providers may repeat what is sensitive.
 func (a *Activities) redacted(ctx context.Context, ref store.RunRef, err error) error {
 	var e *temporal.ApplicationError
-	if !errors.As(err, &e) || e.Type() == signals.ErrStore {
+	if !errors.As(err, &e) || e.Type() == signals.ErrStore || e.Type() == signals.ErrJudgeAgain {
 		return err
 	}
 	text := e.Message()

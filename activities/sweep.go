@@ -20,7 +20,7 @@ const sweepPage = 200
 // ended, or was terminated, a Reconcilable tool is asked; of every other one the
 // ledger records that a person must find out. Running twice is harmless.
 func (a *Activities) Sweep(ctx context.Context) (signals.Swept, error) {
-	defer beat(ctx)()
+	defer beat(ctx, nil)()
 	report := signals.Swept{At: time.Now().UTC()}
 	tenants, err := a.Store.OpenTenants(ctx)
 	if err != nil {

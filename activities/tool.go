@@ -20,7 +20,9 @@ import (
 // RunTool is every tool's activity: it dispatches on the task, so that the
 // activity type can speak the team's language.
 func (a *Activities) RunTool(ctx context.Context, in signals.ToolInput) (signals.ToolOutput, error) {
-	defer beat(ctx)()
+	past := pastOf(ctx, in)
+	stop := beat(ctx, past)
+	defer stop()
 	// Nothing that a ReadOnly tool does rests on its events: they are committed,
 	// but do not wait for the disk, and are not acknowledged, so that the next
 	// activity carries them too. One wait a turn is saved.
@@ -37,18 +39,18 @@ func (a *Activities) RunTool(ctx context.Context, in signals.ToolInput) (signals
 	}
 	began := time.Now()
 	result, stood, err := a.stoodAfterAll(ctx, in)
-	switch {
-	case err != nil || stood:
-	case in.Close:
-		result, err = a.close(ctx, in.Task, ref(ctx, in.FirstRunID, in.Batch.Store))
-	default:
-		result, err = a.run(ctx, in.Task, ref(ctx, in.FirstRunID, in.Batch.Store))
+	ref := ref(ctx, in.FirstRunID, in.Batch.Store)
+	if err == nil && !stood {
+		result, err = a.run(ctx, in, ref, past)
+	}
+	if err == nil {
+		err = a.undone(ctx, in.Task, ref)
 	}
 	if err != nil {
-		return signals.ToolOutput{}, a.redacted(ctx, ref(ctx, in.FirstRunID, in.Batch.Store), err)
-	}
-	if err := a.undone(ctx, in.Task, ref(ctx, in.FirstRunID, in.Batch.Store)); err != nil {
-		return signals.ToolOutput{}, err
+		if stop(); past.learn(err, in, began) {
+			activity.RecordHeartbeat(ctx, past.Past)
+		}
+		return signals.ToolOutput{}, a.redacted(ctx, ref, err)
 	}
 	out := signals.ToolOutput{Carried: carried, ToolResult: toolResult(result)}
 	out.ActiveMS = activeMS(ctx, began)
@@ -74,29 +76,6 @@ func (a *Activities) stoodAfterAll(ctx context.Context, in signals.ToolInput) (t
 	return tool.Result{}, false, nil
 }
 
-// close says what became of an effect that was told to stop, and closes it.
-func (a *Activities) close(ctx context.Context, task agent.Task, ref store.RunRef) (tool.Result, error) {
-	runner, _, err := a.runner(task)
-	if err != nil {
-		return tool.Result{}, err
-	}
-	ports := a.ports(ref)
-	ports.Began = activity.GetInfo(ctx).StartedTime
-	closer, ok := runner.(tool.Closer)
-	if !ok {
-		return tool.Result{}, failedForGood(signals.ErrUnknown, "it was told to stop, and its runner cannot say what became of it", true)
-	}
-	result, err := closer.Close(ctx, task, ports)
-	a.sawPanic(ctx, ref, task, err)
-	if f := (*tool.Failure)(nil); errors.As(err, &f) && f.Kind == tool.FailedNotApplied && !f.Open {
-		return result, failedForGood(signals.ErrNotApplied, f.Error(), false)
-	}
-	if err != nil {
-		return result, toolError(err)
-	}
-	return result, nil
-}
-
 // held is the hold that keeps a Transactional tool's effect from starting: its
 // claim is in the tool's own database, where no hold stands. An effect that stands
 // is told all the same.
@@ -111,7 +90,7 @@ func (a *Activities) held(ctx context.Context, runner tool.Runner, task agent.Ta
 	if _, stands, err := runner.Standing(ctx, task, a.ports(ref)); err != nil || stands {
 		return err
 	}
-	return failedAfter(tool.HoldRetry, signals.ErrHeld, h.String())
+	return failed(signals.ErrHeld, h.String())
 }
 
 // activeMS is how long this attempt took, where there were others: what they
@@ -142,7 +121,8 @@ func (a *Activities) RunQuickTool(ctx context.Context, task agent.Task) (signals
 // counted here, so that a worker that lacks the tool or a store that is down
 // uses none of them up. A wait that the other side asks for is Temporal's, and
 // holds no worker: the tries begin anew after it.
-func (a *Activities) attempt(ctx context.Context, task agent.Task, ref store.RunRef) (tool.Result, error) {
+func (a *Activities) attempt(ctx context.Context, in signals.ToolInput, ref store.RunRef, past *past) (tool.Result, error) {
+	task := in.Task
 	runner, info, err := a.runner(task)
 	if err != nil {
 		return tool.Result{}, err
@@ -156,10 +136,16 @@ func (a *Activities) attempt(ctx context.Context, task agent.Task, ref store.Run
 			return tool.Result{}, err
 		}
 	}
+	if ctx.Err() != nil {
+		return tool.Result{}, ctx.Err() // it was stopped right before it began
+	}
+	runs, release := toItsEnd(ctx, info)
+	defer release()
 	for n := 1; ; n++ {
-		bounded, cancel := context.WithTimeout(ctx, info.Timeout)
+		bounded, cancel := context.WithTimeout(runs, info.Timeout)
 		ports := a.ports(ref)
 		ports.Began = activity.GetInfo(ctx).StartedTime // by the server's clock
+		ports.NotAfter = notAfter(ctx, task, past)
 		ports.Panicked = func(p *tool.Panicked) { a.panicked(ctx, ref, task.Step, p) }
 		result, err := runner.Attempt(bounded, task, ports)
 		cancel()
@@ -173,7 +159,7 @@ func (a *Activities) attempt(ctx context.Context, task agent.Task, ref store.Run
 		}
 		again := errors.As(err, &f) && f.Kind == tool.FailedNotApplied && f.Wait == 0 && n < tries
 		if !again {
-			return tool.Result{}, finalToolError(err, info.Effect)
+			return tool.Result{}, finalToolError(err, info, past.over(in, info, f), past)
 		}
 		select {
 		case <-ctx.Done():
@@ -195,8 +181,10 @@ func toolError(err error) error {
 		return failedForGood(signals.ErrRefused, f.Error())
 	case tool.FailedNotApplied:
 		return failedAfter(f.Wait, signals.ErrNotApplied, f.Error(), f.Open)
+	case tool.FailedFenced:
+		return failedForGood(signals.ErrFenced, f.Error())
 	case tool.FailedHeld:
-		return failedAfter(f.Wait, signals.ErrHeld, f.Error())
+		return failed(signals.ErrHeld, f.Error())
 	case tool.FailedEarlier:
 		return failedAfter(f.Wait, signals.ErrEarlier, f.Error())
 	case tool.FailedInDoubt:
@@ -216,11 +204,21 @@ func failedAfter(wait time.Duration, kind, text string, details ...any) error {
 }
 
 // finalToolError: a ReadOnly tool has used its tries up; one with an effect is
-// tried again until its deadline, and so is what the other side put off.
-func finalToolError(err error, effect agent.Effect) error {
+// tried again until its time is up, and so is what the other side put off.
+func finalToolError(err error, info agent.ToolInfo, over bool, past *past) error {
 	var f *tool.Failure
-	if effect == agent.ReadOnly && errors.As(err, &f) && f.Kind == tool.FailedNotApplied && f.Wait == 0 {
-		return failedForGood(signals.ErrNotApplied, f.Error(), false)
+	if !errors.As(err, &f) {
+		return toolError(err)
+	}
+	switch {
+	case f.Kind == tool.FailedNotApplied && (info.Effect == agent.ReadOnly && f.Wait == 0 || over):
+		return failedForGood(signals.ErrNotApplied, f.Error(), f.Open)
+	case f.Kind == tool.FailedLate && over:
+		return failedForGood(signals.ErrNotApplied, "its time is up", false)
+	case f.Kind == tool.FailedLate:
+		return failedForGood(signals.ErrJudgeAgain, f.Error(), past.Past)
+	case f.Kind == tool.FailedUnknown && over:
+		return failedForGood(signals.ErrUnknown, f.Error(), true)
 	}
 	return toolError(err)
 }
@@ -257,15 +255,28 @@ type ledger struct {
 	ref   store.RunRef
 }
 
+// claim names a task's effect.
+func (l ledger) claim(t agent.Task) store.Claim {
+	return store.Claim{Tenant: l.ref.Tenant, Key: t.Key, Address: l.ref.Address, Scope: t.Scope, Agent: t.Agent,
+		Version: t.Version, Tool: t.Tool, Kind: t.Effect, Step: t.Step, Ordinal: t.Ordinal, Args: t.Args, Branch: l.ref.Branch, Store: l.ref.Store}
+}
+
+func (l ledger) Fence(ctx context.Context, t agent.Task, reason string) (tool.Row, error) {
+	c := l.claim(t)
+	c.Grace = tool.Grace
+	e, err := l.store.Fence(ctx, c, clip(reason))
+	return rowOf(e), err
+}
+
 func (l ledger) Claim(ctx context.Context, t agent.Task, by tool.Terms) (tool.Row, error) {
-	e, fresh, err := l.store.Claim(ctx, store.Claim{Tenant: l.ref.Tenant, Key: t.Key, Address: l.ref.Address, Scope: t.Scope, Agent: t.Agent,
-		Version: t.Version, Tool: t.Tool, Kind: t.Effect, Step: t.Step, Ordinal: t.Ordinal, Args: t.Args,
-		Attempt: by.Attempt, Branch: l.ref.Branch, Store: l.ref.Store, Began: by.Began, Exclusive: by.Exclusive, Grace: by.Grace})
+	c := l.claim(t)
+	c.Attempt, c.Began, c.Exclusive, c.Grace, c.NotAfter = by.Attempt, by.Began, by.Exclusive, by.Grace, by.NotAfter
+	e, fresh, err := l.store.Claim(ctx, c)
 	if err != nil {
 		return tool.Row{}, err
 	}
 	row := rowOf(e)
-	if row.Wait == 0 && row.Held == "" { // this attempt is counted, and is no earlier one
+	if row.Wait == 0 && row.Held == "" && !row.Late { // this attempt is counted, and is no earlier one
 		row.Open = !fresh && e.Attempts-1 > e.Released
 	}
 	return row, nil
@@ -306,13 +317,13 @@ func (l ledger) Undone(ctx context.Context, t agent.Task, by string) error {
 }
 
 func rowOf(e store.Effect) tool.Row {
-	row := tool.Row{Attempt: e.Attempts, Open: e.Open(), Wait: e.Wait}
+	row := tool.Row{Attempt: e.Attempts, Open: e.Open(), Wait: e.Wait, Late: e.Late, Tried: e.AttemptAt.Sub(e.ClaimedAt)}
 	if e.Held != nil {
 		row.Held = e.Held.String()
 	}
 	switch e.Status {
 	case store.EffectRefused:
-		row.Settled = &tool.Settlement{Refused: e.Reason}
+		row.Settled = &tool.Settlement{Refused: e.Reason, Fenced: e.Fenced}
 	case store.EffectApplied:
 		row.Settled = &tool.Settlement{Result: tool.FromStored(e.Result, e.Whole), Undone: e.UndoneBy}
 	}
@@ -321,7 +332,7 @@ func rowOf(e store.Effect) tool.Row {
 
 // Registered is what an activity of a given type runs; for workers.
 func (a *Activities) Registered() map[string]any {
-	out := map[string]any{signals.ActivityCallModel: a.CallModel, signals.ActivityRecord: a.Record,
+	out := map[string]any{signals.ActivityCallModel: a.CallModel, signals.ActivityRecord: a.Record, signals.ActivityFence: a.Fence,
 		signals.ActivityCheckToken: a.CheckToken, signals.WorkflowSweep: a.Sweep, signals.WorkflowResolve: a.Resolve,
 		signals.ActivityDeliver: a.Deliver, signals.ActivityBury: a.Bury, signals.ActivityMarkNoticed: a.MarkNoticed}
 	for _, name := range a.Agents.Names() {

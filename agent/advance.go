@@ -30,6 +30,7 @@ func (m *Machine) once() {
 	}
 	m.expireGates()
 	m.escalateGates()
+	m.judgeSteps()
 	if r.Status == RunPaused {
 		return
 	}
@@ -41,7 +42,7 @@ func (m *Machine) once() {
 		m.judgePending()
 		return
 	}
-	if m.settleCut() || m.undoNext() || r.busy() || m.held {
+	if m.settleCut() || m.renew() || m.undoNext() || r.busy() || m.held {
 		return
 	}
 	if r.Repairs != nil {
@@ -139,6 +140,9 @@ func (m *Machine) triedSince(args JSON) bool {
 // has had its last word. It reports false while a step is open.
 func (m *Machine) final() bool {
 	r := m.run
+	if r.waitsAgain() {
+		return false
+	}
 	var failed []string
 	for _, s := range r.Steps {
 		if s.Status.Open() && s.Kind != KindAsk {

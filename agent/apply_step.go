@@ -16,6 +16,9 @@ func applyStepStarted(r *Run, e Event, d StepStartedData) {
 	r.Steps = append(r.Steps, s)
 	r.reserveYes(s.ID, s.Reserves)
 	r.NextStep++
+	if old := r.step(d.Replaces); old != nil {
+		old.Again = false
+	}
 	if d.Repeatable && d.Effect != "" {
 		r.ordinal(d.Effect, d.Ordinal+1)
 	}
@@ -34,7 +37,11 @@ func applyStepStarted(r *Run, e Event, d StepStartedData) {
 		}
 	} else if d.Status == StepRefused {
 		r.Used.Refusals++
-		r.outcome(e, e.Step, fmt.Sprintf("Step %s, %s, made by code on entering %s, was refused: %s", e.Step, d.Tool, r.Phase, d.Reason))
+		from := "made by code on entering " + r.Phase
+		if d.Replaces != "" {
+			from = "which was to take the place of step " + d.Replaces
+		}
+		r.outcome(e, e.Step, fmt.Sprintf("Step %s, %s, %s, was refused: %s", e.Step, d.Tool, from, d.Reason))
 	}
 }
 
@@ -49,7 +56,7 @@ func (r *Run) ordinal(effect string, n int) {
 
 func (r *Run) resume(e Event) {
 	if s := r.step(e.Step); s != nil {
-		s.Status, s.RunAt = StepRunning, e.At
+		s.Status, s.RunAt, s.Stopping, s.Begun = StepRunning, e.At, nil, false
 	}
 }
 
@@ -69,6 +76,8 @@ func applyStepDone(r *Run, e Event, d StepDoneData) {
 	how := "is done"
 	if d.Stood {
 		how = "had happened already; this is its result"
+	} else if s.Stopping != nil {
+		how = "ran before it could be stopped (" + s.Stopping.Reason + ")"
 	}
 	r.tell(s, e, fmt.Sprintf("Step %s, %s, %s.", s.ID, s.Tool, how))
 }
@@ -101,6 +110,7 @@ func applyStepSettled(r *Run, e Event, d StepSettledData) {
 		r.Used.ToolErrors++
 	}
 	r.settle(s, e, d.Status, d.Reason, 0)
+	s.Again = d.Again
 	if d.Status == StepInDoubt {
 		r.News = e.Seq
 	}
@@ -200,7 +210,7 @@ func applyTrimmed(r *Run, _ Event, d TrimmedData) {
 		r.Trimmed.Turns += n
 		before := len(r.Steps)
 		r.Steps = slices.DeleteFunc(r.Steps, func(s Step) bool {
-			gone := s.Turn <= last && !s.Status.Open() && !r.keeps(s)
+			gone := s.Turn <= last && !s.Status.Open() && !s.Again && !r.keeps(s)
 			if gone {
 				r.forgets(s)
 			}
@@ -209,7 +219,7 @@ func applyTrimmed(r *Run, _ Event, d TrimmedData) {
 		r.Trimmed.Steps += before - len(r.Steps)
 		r.Gates = slices.DeleteFunc(r.Gates, func(g Gate) bool {
 			s := r.step(g.StepID())
-			return g.Status != GateOpen && (s == nil || s.Turn <= last && !s.Status.Open())
+			return g.Status != GateOpen && (s == nil || s.Turn <= last && !s.Status.Open() && !s.Again)
 		})
 	}
 	r.boundKept()

@@ -88,7 +88,7 @@ func (c *checker) tool(where string, t *toolDef, result reflect.Type) {
 		c.edits(at, t)
 	}
 	switch t.onCut {
-	case CutWait, CutUndo: // that an undo needs a compensation is checked once that is known
+	case CutWait, CutUndo:
 	case CutAbandon:
 		if t.effect != ReadOnly {
 			c.report(at, "is to be abandoned when its turn is cut short, but it has an effect, which may happen all the same: choose %s, or %s", CutWait, CutUndo)
@@ -228,9 +228,6 @@ func (c *checker) references() {
 			if field, _ := c.def.field(f); field.Sensitive {
 				c.report("tool "+name, "Confirmed names %q, which is sensitive: it is shown to nobody who could say yes", f)
 			}
-		}
-		if t.onCut == CutUndo && t.undo == "" {
-			c.report("tool "+name, "is to be undone when its turn is cut short, but names no compensation (Undo)")
 		}
 		if t.gate != nil {
 			known("tool "+name, "the gate's Reads", t.gate.reads)

@@ -195,13 +195,22 @@ func recordFact(m *Machine, a factArgs) (string, error) {
 
 func withdraw(m *Machine, a withdrawArgs) (string, error) {
 	s := m.run.step(a.Step)
-	if s == nil || s.Status != StepWaiting {
+	if s == nil || s.Status != StepWaiting && s.Status != StepRunning && !s.Again {
 		return "", Errorf(CodeInvalid, "step %q does not wait", a.Step)
 	}
 	if s.By == ByUndo {
 		return "", Errorf(CodeDenied, "step %s undoes step %s, which a person asked for; you cannot withdraw it", s.ID, s.Undoes)
 	}
-	m.closeStep(s.ID, GateWithdrawn, StepWithdrawn, "withdrawn by the model"+because(a.Reason))
+	reason := "withdrawn by the model" + because(a.Reason)
+	switch {
+	case s.Again:
+		m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepWithdrawn, Reason: reason})
+		return "step " + a.Step + " is withdrawn, and no other is made in its place", nil
+	case s.Status == StepRunning:
+		m.stopStep(*s, Stopping{As: StepWithdrawn, Reason: reason})
+		return "step " + a.Step + " is told to stop; what became of it is told", nil
+	}
+	m.closeStep(s.ID, GateWithdrawn, StepWithdrawn, reason)
 	return "step " + a.Step + " is withdrawn and its gate closed", nil
 }
 

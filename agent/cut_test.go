@@ -82,8 +82,10 @@ func (w *watcher) cut(e agent.Event) {
 		if w.cutting {
 			w.t.Fatalf("turn %d begins before the account of the turn that was cut", r.Turn)
 		}
-	case agent.EventStepCut:
+	case agent.EventStepStopping:
 		w.told[e.Step] = true
+	case agent.EventStepBegun:
+		w.told[e.Step] = false
 	case agent.EventStepSettled:
 		d := data[agent.StepSettledData](e)
 		w.stands[e.Step] = d.Status
@@ -137,8 +139,6 @@ func TestDefine_Interrupts(t *testing.T) {
 	require.Equal(t, []string{
 		`tool a: is to be abandoned when its turn is cut short, but it has an effect, which may happen all the same: choose wait, or undo`,
 		`tool d: OnCut "stop" is none of wait, abandon or undo`,
-		`tool b: is to be undone when its turn is cut short, but names no compensation (Undo)`,
-		`tool c: is to be undone when its turn is cut short, but names no compensation (Undo)`,
 	}, mistakes(t, with(tool.Keyed("a", keyed[noArgs, sent], keep).OnCut(agent.CutAbandon), tool.Once("b", none[noArgs, sent], keep).OnCut(agent.CutUndo),
 		tool.ReadOnly("c", none[noArgs, sent], keep).OnCut(agent.CutUndo), tool.ReadOnly("d", none[noArgs, sent], keep).OnCut("stop"))))
 	s := plainSpec()

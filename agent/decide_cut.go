@@ -29,7 +29,11 @@ func (m *Machine) doing() string {
 	}
 	for _, s := range m.run.Steps {
 		if s.Status == StepRunning {
-			out = append(out, fmt.Sprintf("step %s, %s, runs", s.ID, s.Tool))
+			how := "runs"
+			if s.Stopping != nil {
+				how = "is being stopped"
+			}
+			out = append(out, fmt.Sprintf("step %s, %s, %s", s.ID, s.Tool, how))
 		}
 	}
 	return clip(strings.Join(out, "; "), 300)
@@ -94,16 +98,17 @@ func (m *Machine) letGo(reason string) {
 	}
 }
 
-// cutStep does with a running step what its tool chose for a turn that is cut
-// short. An undo always runs to its end.
+// cutStep stops a running step of a turn that is cut short, or of a run that is
+// cancelled. One that has begun does what its tool chose. An undo is stopped only by
+// a cancel that undoes nothing.
 func (m *Machine) cutStep(s Step, reason string) {
 	t := m.def.tools[s.Tool]
 	switch {
-	case s.By == ByUndo || t == nil:
+	case s.By == ByUndo && (m.run.Cancel == nil || m.run.Cancel.Undo != "") || t == nil:
 	case t.onCut == CutAbandon:
 		m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepAbandoned, Reason: reason})
-	case t.onCut == CutUndo && !s.Cut:
-		m.emit(EventStepCut, s.ID, struct{}{})
+	case t.effect != ReadOnly || t.onCut == CutUndo:
+		m.stopStep(s, Stopping{As: StepCancelled, Reason: reason, Undo: t.onCut == CutUndo})
 	}
 }
 
@@ -111,7 +116,7 @@ func (m *Machine) cutStep(s Step, reason string) {
 // stop, that it was stopped in time.
 func (m *Machine) notApplied(in StepNotApplied) StepSettledData {
 	d := StepSettledData{Status: failedStatus(in.ForGood), Reason: clip(in.Reason, reasonLimit), ForGood: in.ForGood}
-	if s := m.run.step(in.Step); s != nil && s.Cut {
+	if s := m.run.step(in.Step); s != nil && s.told() {
 		d.Status = StepCancelled
 	}
 	return d
@@ -203,7 +208,7 @@ func (m *Machine) wantsUndone(s *Step) bool {
 	case r.Cut != nil:
 		scope, turn = r.Cut.Undo, r.Cut.Turn
 	}
-	if !s.Cut && scope != UndoRun && (scope != UndoTurn || r.turnOf(s) != turn) {
+	if !s.told() && scope != UndoRun && (scope != UndoTurn || r.turnOf(s) != turn) {
 		return false
 	}
 	if scope != UndoRun && r.stoodBefore(s) {

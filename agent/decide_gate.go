@@ -175,50 +175,6 @@ func (m *Machine) askAnew(v Verdict, body string, g Gate, c commitment) Receipt 
 	return r
 }
 
-// approvers are those whose approvals let a step run; nil where it waited at no
-// gate.
-func (r *Run) approvers(s *Step) *Approved {
-	g := r.gate(s.ID)
-	switch old := r.step(s.Replaces); {
-	case g != nil || old == nil:
-	case old.Status == StepFailed:
-		return r.approvers(old) // it did not happen, and is run again under the approval that it had
-	case s.EditedBy != "":
-		g = r.gate(old.ID) // its editor's word was enough
-	}
-	if g == nil || g.Kind != KindTool || g.Status != GateApproved && g.Status != GateEdited {
-		return nil
-	}
-	out := &Approved{Roles: g.Roles}
-	for _, a := range g.Approvals {
-		out.By = append(out.By, a.By)
-	}
-	if g.By != nil && (len(out.By) == 0 || g.Status == GateEdited) { // what others approved was not what the editor made of it
-		out.By = []Principal{*g.By}
-	}
-	return out
-}
-
-// unapproved asks anew for a step that was approved and not started, since an
-// approval counts no more. Where the turn or the run is being cut short nobody is
-// asked: the step is void.
-func (m *Machine) unapproved(in StepUnapproved) {
-	s := m.run.step(in.Step)
-	if s == nil || s.Status != StepRunning {
-		return
-	}
-	c, ok := m.again(s)
-	ok = ok && m.run.Cut == nil && m.run.Cancel == nil
-	m.emit(EventStepSettled, s.ID, StepSettledData{Status: StepVoid, Reason: clip(in.Reason, reasonLimit), ForGood: in.Closed, Again: c.by == ByUndo})
-	if ok && c.by != ByUndo { // else it is the next undo, which is begun as any is
-		if c.from = m.run.gate(s.ID); c.from == nil {
-			c.from = m.run.gate(s.Replaces) // its editor's word was enough
-		}
-		c.replaces = s.ID
-		m.commit(c)
-	}
-}
-
 // expireGates closes the gates whose time is up. A kept verdict that arrived
 // in time is judged first.
 func (m *Machine) expireGates() {

@@ -109,7 +109,8 @@ func CheckAmend(fields JSON) error {
 }
 
 // pause stops the run. A model call under way is let go, so that its proposal
-// starts nothing; what has an effect and runs goes on to its end.
+// starts nothing; what has begun goes on to its end, and what has not is made anew
+// when the run is resumed.
 func (m *Machine) pause(in PauseRun) Receipt {
 	body := digest([]any{"pause", clean(in.Reason)})
 	if r, stop := m.steer("pause", in.ID, body, in.Principal, in.Reason); stop {
@@ -126,6 +127,9 @@ func (m *Machine) pause(in PauseRun) Receipt {
 		reason += ": " + clean(in.Reason)
 	}
 	e := m.emit(EventPaused, "", PausedData{Reason: reason, ID: in.ID, Principal: &in.Principal, Body: body})
+	for _, s := range slices.Clone(m.run.Steps) {
+		m.stopStep(s, Stopping{As: StepCancelled, Reason: "the run was paused before it began", Again: true})
+	}
 	return Receipt{Status: Accepted, Seq: e.Seq}
 }
 

@@ -142,6 +142,8 @@ type commitment struct {
 	from *Gate
 	// escalated: it has waited long enough at the gate of the step that it replaces.
 	escalated bool
+	// carried: people have approved it as the step that it replaces, and that holds still.
+	carried bool
 }
 
 // nextID is the id of the next step: <turn>.<n>.
@@ -184,7 +186,7 @@ func (m *Machine) commit(c commitment) {
 		policy, needed = c.from.Policy, true
 	}
 	var g Gate
-	if needed {
+	if needed = needed && !c.carried; needed {
 		g = m.newGate(id, c, policy)
 		needed = !m.approvedByEditor(&g, c.approval)
 	}

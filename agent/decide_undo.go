@@ -84,6 +84,11 @@ func (m *Machine) undoNext() bool {
 			Reason: clip(err.Error(), reasonLimit), Undoes: u.Step})
 		return true
 	}
+	for _, old := range m.run.Steps { // the undo was stopped before it began
+		if old.Again && old.By == ByUndo && old.Undoes == u.Step && old.Status == StepCancelled {
+			c = m.inPlaceOf(c, &old)
+		}
+	}
 	m.commit(c)
 	return true
 }

@@ -53,7 +53,8 @@ const (
 	EventCancelled        EventType = "cancelled"
 	EventFailed           EventType = "failed"            // it could not start
 	EventInterrupted      EventType = "interrupted"       // a message cuts the turn short
-	EventStepCut          EventType = "step_cut"          // it is told to stop, and is undone if it has happened
+	EventStepStopping     EventType = "step_stopping"     // it is told to stop; whether it has begun is found out
+	EventStepBegun        EventType = "step_begun"        // it had begun before it was told to stop, and goes on
 	EventInterruptSettled EventType = "interrupt_settled" // with the account of what became of the turn
 )
 

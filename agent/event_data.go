@@ -149,7 +149,12 @@ type StepSettledData struct {
 	Reason  string     `json:"reason,omitempty"`
 	ForGood bool       `json:"for_good,omitempty"` // the same call is a new effect
 	By      string     `json:"by,omitempty"`       // undone: the step that did it
-	Again   bool       `json:"again,omitempty"`    // of an undo: it is begun anew
+	Again   bool       `json:"again,omitempty"`    // a step in its place is made; of an undo: it is begun anew
+}
+
+// StepBegunData is the data of EventStepBegun. That of EventStepStopping is [Stopping].
+type StepBegunData struct {
+	Reason string `json:"reason,omitempty"` // what is known of it
 }
 
 // GateOpenedData is the data of EventGateOpened.

@@ -312,6 +312,7 @@ func TestApproved_RunAgain(t *testing.T) {
 	require.Equal(t, approved, tr.task("shot").Approved)
 	// Once that approval counts no more, somebody else is asked.
 	tr.step(agent.StepUnapproved{Step: "1.2", Reason: "not started: kim has the role no more"})
+	tr.step(agent.StepStopped{Step: "1.2"})
 	require.Equal(t, agent.GateOpen, tr.gate("1.3").Status)
 	tr.verdict("1.3", agent.Approve, "")
 	tr.done("1.3", `{"id":"x"}`)
@@ -335,6 +336,8 @@ func TestApproved_ByItsEditor(t *testing.T) {
 	require.Equal(t, "ann", approved.By[0].Subject)
 
 	tr.step(agent.StepUnapproved{Step: edited, Reason: "ann has not the role teller any more"})
+	require.Equal(t, agent.StepRunning, tr.stepOf(edited).Status, "until it is known that it has not begun")
+	tr.step(agent.StepStopped{Step: edited})
 	require.Equal(t, agent.StepVoid, tr.stepOf(edited).Status)
 	require.Equal(t, agent.GateOpen, tr.gate(tr.last()).Status)
 	require.JSONEq(t, payArgs(400), tr.stepOf(tr.last()).Args.String())

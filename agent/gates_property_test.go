@@ -66,6 +66,20 @@ func (w *watcher) approved(t agent.Task) {
 				(gate.ExpiresAt == nil || v.At.Before(*gate.ExpiresAt))
 		}
 	}
+	if gate == nil { // what was stopped before it began goes on under the approval that it had, as long as that holds
+		for _, s := range w.m.Run().Steps {
+			if s.ID != t.Step || s.Replaces == "" || s.EditedBy != "" {
+				continue
+			}
+			for _, old := range w.m.Run().Steps {
+				if old.ID == s.Replaces && old.Status == agent.StepCancelled {
+					t.Step = old.ID
+					w.approved(t)
+					return
+				}
+			}
+		}
+	}
 	if gate == nil {
 		if t.Tool == "wire" {
 			w.t.Fatalf("step %s starts without a gate", t.Step)

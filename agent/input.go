@@ -77,18 +77,25 @@ type StepNotApplied struct {
 	ForGood      bool // the other side refused it: calling again is a new effect
 }
 
-// StepUnapproved says that a step which people had approved was not started, and
-// never will be: one of them may not approve it any more.
+// StepUnapproved says that a step which people had approved has not begun: one of
+// them may not approve it any more.
 type StepUnapproved struct {
 	Step, Reason string
-	Closed       bool // the ledger holds that it did not happen: the same call is a new effect
 }
 
 // StepUnknown says that nobody knows whether the step happened.
 type StepUnknown struct{ Step, Reason string }
 
-// StepStopped says that an abandoned or cancelled step's activity has ended.
+// StepStopped says that a step has not begun, and never will: it was stopped before.
 type StepStopped struct{ Step string }
+
+// StepBegun says that a step which was told to stop had begun, and that nobody knows
+// yet what became of it.
+type StepBegun struct{ Step, Reason string }
+
+// JudgeAgain says that a step had to wait, and has not begun: whether it still may is
+// to be judged now.
+type JudgeAgain struct{ Step string }
 
 // EffectStands says that the effect of a step that waits at its gate has
 // happened already, in an earlier branch of the run.
@@ -181,6 +188,8 @@ func (StepNotApplied) input() {}
 func (StepUnapproved) input() {}
 func (StepUnknown) input()    {}
 func (StepStopped) input()    {}
+func (StepBegun) input()      {}
+func (JudgeAgain) input()     {}
 func (EffectStands) input()   {}
 func (VerdictGiven) input()   {}
 func (GateTimerFired) input() {}
@@ -244,6 +253,18 @@ type Receipt struct {
 type Took struct {
 	How  TookHow `json:"how"`
 	Turn int     `json:"turn,omitempty"` // of a message: the turn that begins with it
+	// Stopping are the steps that are told to stop: each ends as stopped, or is told of
+	// as having run before.
+	Stopping []string `json:"stopping,omitempty"`
+}
+
+// stopping adds the steps that are told to stop.
+func (t *Took) stopping(steps []string) *Took {
+	if t == nil || t.How == TookNow {
+		t = &Took{How: TookStopping}
+	}
+	t.Stopping = steps
+	return t
 }
 
 // TookHow says how an input takes effect. On the wire; never rename.
@@ -255,6 +276,7 @@ const (
 	TookInterrupted TookHow = "interrupted"  // it cut the turn short
 	TookRollingBack TookHow = "rolling_back" // it cut the turn short, and what that did is being undone: the event interrupt_settled says what stands
 	TookMerged      TookHow = "merged"       // into an interrupt or a cancel that was under way
+	TookStopping    TookHow = "stopping"     // it was taken at once, and stops steps
 )
 
 // ReceiptStatus says what became of an input. On the wire; never rename.
@@ -287,13 +309,21 @@ type CallModel struct{ View View }
 type CancelModel struct{ Turn int }
 
 // RunStep runs a tool. It comes back as StepFinished, StepNotApplied,
-// StepUnapproved or StepUnknown.
+// StepUnapproved, JudgeAgain, StepUnknown, or as StepStopped where it was stopped in
+// another branch.
 type RunStep struct{ Task Task }
 
-// CancelStep lets go of a running ReadOnly step, which comes back as StepStopped.
-// One with an effect is told to stop, and comes back as what is known of it: once
-// StepNotApplied says that it did not happen, it never can.
+// CancelStep lets go of a step that only reads; nothing comes back.
 type CancelStep struct{ Step string }
+
+// StopStep stops a step with an effect: its activity is cancelled, then its effect is
+// fenced. It comes back as StepStopped, StepFinished, StepNotApplied or StepBegun;
+// with Undo, what has begun is told to stop, and comes back as StepUnknown instead.
+type StopStep struct {
+	Task   Task
+	Reason string
+	Undo   bool
+}
 
 // OpenGate sets the gate's timers, and asks whether the effect of its step
 // stands already (Lookup nil: nothing to ask).
@@ -337,6 +367,7 @@ func (CallModel) command()   {}
 func (CancelModel) command() {}
 func (RunStep) command()     {}
 func (CancelStep) command()  {}
+func (StopStep) command()    {}
 func (OpenGate) command()    {}
 func (SetPending) command()  {}
 func (CloseGate) command()   {}
@@ -365,6 +396,8 @@ type Task struct {
 	// Approved is who let the step run, where it waited at a gate. They are judged
 	// once more before it starts.
 	Approved *Approved `json:"approved,omitempty"`
+	// NotAfter is until when the step may begin: then its approval expires. nil: no bound.
+	NotAfter *time.Time `json:"not_after,omitempty"`
 }
 
 // Approved is who approved a call, and which role each of them needed for that: one
@@ -383,6 +416,7 @@ func (t Task) Undone() (o Task, ok bool) {
 	}
 	o = t
 	o.Step, o.Tool, o.Effect, o.Key, o.Ordinal, o.Undoes, o.Approved = u.Step, u.Tool, u.Effect, u.Key, u.Ordinal, nil, nil
+	o.NotAfter = nil
 	o.Args = encodeValue(object(t.Args)["args"])
 	return o, true
 }

@@ -43,7 +43,7 @@ type OnCut string
 const (
 	CutWait    OnCut = "wait"    // it runs to its end, and the turn waits for that
 	CutAbandon OnCut = "abandon" // it is let go; only where there is no effect
-	CutUndo    OnCut = "undo"    // it is told to stop, and undone if it has happened
+	CutUndo    OnCut = "undo"    // it is told to stop, and undone if it has happened and can be
 )
 
 // UndoScope is what a cancel undoes before the run ends. Persisted; never rename.
@@ -177,13 +177,6 @@ func applyInterrupted(r *Run, _ Event, d InterruptedData) {
 	r.Cut.Steps = append(r.Cut.Steps, d.Steps...)
 }
 
-func applyStepCut(r *Run, e Event, _ struct{}) {
-	if s := r.step(e.Step); s != nil {
-		s.Cut = true
-	}
-	r.standInDoubt(e)
-}
-
 // applyInterruptSettled puts the account in the place of what was told of its
 // steps' undos one by one.
 func applyInterruptSettled(r *Run, e Event, d InterruptSettledData) {
@@ -198,7 +191,9 @@ func applyInterruptSettled(r *Run, e Event, d InterruptSettledData) {
 	}
 	r.Cut = nil
 	for i := range r.Steps {
-		r.Steps[i].Cut = false
+		if r.Steps[i].Status != StepRunning {
+			r.Steps[i].Stopping = nil
+		}
 	}
 	if r.Cancel == nil && r.Repairs == nil {
 		r.Undo = slices.DeleteFunc(r.Undo, func(u Undoing) bool { return u.Stands != "" })
@@ -214,7 +209,7 @@ func (r *Run) inFlight() bool {
 // undoesAtEnd reports whether a cancel that is under way has something undone
 // before the run ends.
 func (r *Run) undoesAtEnd() bool {
-	return r.Cancel != nil && (r.Cancel.Undo != "" || slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Cut }))
+	return r.Cancel != nil && (r.Cancel.Undo != "" || slices.ContainsFunc(r.Steps, func(s Step) bool { return s.told() }))
 }
 
 // asked reports whether the undo of a step was asked for, and is not done.

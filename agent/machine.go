@@ -38,6 +38,7 @@ type Machine struct {
 	trace    string
 	commands []Command
 	visible  bool
+	stopped  []string // steps that are told to stop
 }
 
 // NewMachine makes a machine for a run that has not started. The definition
@@ -60,7 +61,7 @@ func (m *Machine) Step(at time.Time, traceID string, in Input) ([]Command, Recei
 		panic("agent: the machine's code panicked before; the run must be rebuilt from its history")
 	}
 	m.broken = true
-	m.at, m.trace, m.commands, m.visible = at.UTC().Truncate(time.Microsecond), traced(traceID), nil, false
+	m.at, m.trace, m.commands, m.visible, m.stopped = at.UTC().Truncate(time.Microsecond), traced(traceID), nil, false, nil
 	before := m.run.Status
 	receipt := m.decide(in)
 	m.advance()
@@ -71,6 +72,9 @@ func (m *Machine) Step(at time.Time, traceID string, in Input) ([]Command, Recei
 	m.deliver()
 	m.broken = false
 	receipt.Run = m.run.Status
+	if len(m.stopped) > 0 && receipt.Status == Accepted {
+		receipt.Took = receipt.Took.stopping(m.stopped)
+	}
 	commands := m.commands
 	m.commands = nil // the view of a model call is large, and the run may wait for days
 	return commands, receipt
@@ -95,7 +99,11 @@ func (m *Machine) decide(in Input) Receipt {
 	case StepUnknown:
 		m.stepEnded(in.Step, StepSettledData{Status: StepInDoubt, Reason: clip(in.Reason, reasonLimit)})
 	case StepStopped:
-		m.stepEnded(in.Step, StepSettledData{Status: StepCancelled})
+		m.stepStopped(in)
+	case StepBegun:
+		m.stepBegun(in)
+	case JudgeAgain:
+		m.judgeAgain(in)
 	case EffectStands:
 		m.effectStands(in)
 	case VerdictGiven:
@@ -253,8 +261,11 @@ func (m *Machine) react(e Event) {
 		// Whoever looks is told within seconds, also where nothing else is launched now:
 		// the run is paused, or a step beside it is still tried.
 		m.visible = m.visible || m.run.step(e.Step).effective()
-	case EventStepCut:
-		m.command(CancelStep{Step: e.Step})
+	case EventStepStopping:
+		s := m.run.step(e.Step)
+		m.command(StopStep{Task: m.task(s), Reason: s.Stopping.Reason, Undo: s.Stopping.Undo})
+	case EventStepBegun:
+		m.command(RunStep{Task: m.task(m.run.step(e.Step))})
 	case EventStepStarted:
 		m.startStep(e)
 	case EventStepResumed:
@@ -319,6 +330,9 @@ func (m *Machine) task(s *Step) Task {
 		t.Undoes = &Undoes{Step: o.ID, Tool: o.Tool, Effect: m.def.tools[o.Tool].effect, Key: o.Key, Ordinal: o.Ordinal}
 	}
 	t.Approved = m.run.approvers(s)
+	if g := m.run.approval(s); g != nil {
+		t.NotAfter = g.approvedUntil()
+	}
 	return t
 }
 

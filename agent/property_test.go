@@ -66,7 +66,11 @@ func (w *watcher) step(in agent.Input) agent.Receipt {
 		}
 		_, resumed := in.(agent.ResumeRun)
 		cancel, _ := in.(agent.CancelRun) // which ends a pause: what it undoes is begun
-		if status == agent.RunPaused && !resumed && cancel.ID == "" && (runs || calls) {
+		_, begun := in.(agent.StepBegun)
+		if judged, ok := in.(agent.JudgeAgain); ok { // it had begun before the pause
+			begun = slices.ContainsFunc(w.m.Run().Steps, func(s agent.Step) bool { return s.ID == judged.Step && s.Begun })
+		}
+		if status == agent.RunPaused && !begun && !resumed && cancel.ID == "" && (runs || calls) {
 			w.t.Fatalf("a paused run gave %T for %T", c, in)
 		}
 	}
@@ -117,10 +121,10 @@ func (w *watcher) command(c agent.Command) {
 		w.calling = false
 	case agent.RunStep:
 		w.run(c.Task)
-	case agent.CancelStep: // one that is only told to stop still ends by itself
-		if !slices.ContainsFunc(w.m.Run().Steps, func(s agent.Step) bool { return s.ID == c.Step && s.Cut }) {
-			delete(w.running, c.Step)
-		}
+	case agent.CancelStep:
+		delete(w.running, c.Step)
+	case agent.StopStep: // until its fence answers
+		w.running[c.Task.Step] = c.Task
 	}
 }
 
@@ -137,7 +141,9 @@ func (w *watcher) run(t agent.Task) {
 	}
 	w.effect(t)
 	w.running[t.Step] = t
-	w.approved(t)
+	if !slices.ContainsFunc(steps, func(s agent.Step) bool { return s.ID == t.Step && s.Begun }) { // else it was when it began
+		w.approved(t)
+	}
 }
 
 // view: every call of every shown proposal has exactly one answer, ids are
@@ -336,14 +342,24 @@ func (w *watcher) finishStep() {
 	task := w.running[id]
 	delete(w.running, id)
 	end := rapid.IntRange(0, 9).Draw(w.t, "end")
-	if task.Approved != nil && rapid.Bool().Draw(w.t, "unapproved") {
+	if s := w.m.Run().Steps; slices.ContainsFunc(s, func(s agent.Step) bool { return s.ID == id && s.Stopping != nil }) {
+		w.fenced(id, task)
+		return
+	}
+	switch {
+	case task.Approved != nil && rapid.Bool().Draw(w.t, "unapproved"):
 		end = -1
+	case task.Key != "" && rapid.IntRange(0, 5).Draw(w.t, "waits") == 0:
+		end = -2 - rapid.IntRange(0, 3).Draw(w.t, "an older fence")/3
 	}
 	switch end {
 	case -1:
-		closed := task.Key != "" && rapid.Bool().Draw(w.t, "closed")
-		w.dead[task.Key] = w.dead[task.Key] || closed
-		w.step(agent.StepUnapproved{Step: id, Reason: "not started: the role is gone", Closed: closed})
+		w.step(agent.StepUnapproved{Step: id, Reason: "not started: the role is gone"})
+	case -2:
+		w.step(agent.JudgeAgain{Step: id})
+	case -3: // of a branch before a reset
+		w.dead[task.Key] = true
+		w.step(agent.StepStopped{Step: id})
 	case 0:
 		w.step(agent.StepNotApplied{Step: id, Reason: "no"})
 	case 1:
@@ -361,6 +377,25 @@ func (w *watcher) finishStep() {
 			result = `{"id":"77","total":{"currency":"EUR","minor":` + fmt.Sprint(rapid.IntRange(1, 9000).Draw(w.t, "minor")) + `}}`
 		}
 		w.step(agent.StepFinished{Step: id, Result: agent.JSON(result)})
+	}
+}
+
+// fenced answers a fence: what it says has not begun never runs again under its key.
+func (w *watcher) fenced(id string, task agent.Task) {
+	switch rapid.IntRange(0, 5).Draw(w.t, "stands") {
+	case 0:
+		w.done[task.Key] = true
+		w.step(agent.StepFinished{Step: id, Result: agent.JSON(`{"id":"r"}`)})
+	case 1:
+		w.dead[task.Key] = true
+		w.step(agent.StepNotApplied{Step: id, Reason: "never", ForGood: true})
+	case 2:
+		w.step(agent.StepUnknown{Step: id, Reason: "lost"})
+	case 3:
+		w.step(agent.StepBegun{Step: id, Reason: "lost"})
+	default:
+		w.dead[task.Key] = true
+		w.step(agent.StepStopped{Step: id})
 	}
 }
 

@@ -321,9 +321,12 @@ type Step struct {
 	// or whose policy had changed when a person decided.
 	Replaces string `json:"replaces,omitempty"`
 	EditedBy string `json:"edited_by,omitempty"` // subject of who wrote its arguments
+	// Stopping is why it was told to stop. Begun: it had begun when that was found out.
+	Stopping *Stopping `json:"stopping,omitempty"`
+	Begun    bool      `json:"begun,omitempty"`
+	Again    bool      `json:"again,omitempty"` // it was stopped before it began, and a step in its place is to be made
 	// Reserves are the fields whose confirmations the step has taken.
 	Reserves []string `json:"reserves,omitempty"`
-	Cut      bool     `json:"cut,omitempty"` // it was told to stop, and is undone if it has happened
 }
 
 // effective reports whether what the step ran, or undid, has an effect.

@@ -161,11 +161,15 @@ func (d *driver) do(lines []string) string {
 	case "refused":
 		return d.step(agent.StepNotApplied{Step: arg(0), Reason: arg(1), ForGood: true})
 	case "unapproved":
-		return d.step(agent.StepUnapproved{Step: arg(0), Reason: arg(1), Closed: kv["closed"] == "true"})
+		return d.step(agent.StepUnapproved{Step: arg(0), Reason: arg(1)})
 	case "unknown":
 		return d.step(agent.StepUnknown{Step: arg(0), Reason: arg(1)})
 	case "stopped":
 		return d.step(agent.StepStopped{Step: arg(0)})
+	case "begun":
+		return d.step(agent.StepBegun{Step: arg(0), Reason: arg(1)})
+	case "judge":
+		return d.step(agent.JudgeAgain{Step: arg(0)})
 	case "stands":
 		return d.step(agent.EffectStands{Step: arg(0), Result: agent.JSON(after(1))})
 	case "verdict":
@@ -259,7 +263,14 @@ func (d *driver) step(in agent.Input) string {
 		fmt.Fprintln(&out)
 	}
 	if took := receipt.Took; took != nil && took.How != agent.TookNow && took.How != agent.TookQueued {
-		fmt.Fprintf(&out, "receipt %s, turn %d\n", took.How, took.Turn)
+		fmt.Fprintf(&out, "receipt %s", took.How)
+		if took.Turn > 0 {
+			fmt.Fprintf(&out, ", turn %d", took.Turn)
+		}
+		if len(took.Stopping) > 0 {
+			fmt.Fprintf(&out, ", stops %s", strings.Join(took.Stopping, " "))
+		}
+		fmt.Fprintln(&out)
 	}
 	r := d.m.Run()
 	fmt.Fprintf(&out, "= %s", r.Status)
@@ -382,6 +393,11 @@ func show(c agent.Command) string {
 			return fmt.Sprintf("run %s %s, which undoes %s %s", c.Task.Step, c.Task.Tool, u.Step, u.Tool)
 		}
 		return fmt.Sprintf("run %s %s", c.Task.Step, c.Task.Tool)
+	case agent.StopStep:
+		if c.Undo {
+			return fmt.Sprintf("stop %s, also when it has begun", c.Task.Step)
+		}
+		return "stop " + c.Task.Step
 	case agent.CancelStep:
 		return "let go of " + c.Step
 	case agent.OpenGate:

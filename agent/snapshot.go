@@ -130,8 +130,18 @@ const stateChanged = "deploy a worker whose version keeps its state as it was, a
 // IsStateChanged reports whether a text says that a state changed under its version.
 func IsStateChanged(text string) bool { return strings.Contains(text, stateChanged) }
 
-// reopen sets the timers of gates anew, since none outlives its Temporal run.
+// reopen sets the timers of gates anew and schedules the steps that wait, since
+// nothing of that outlives its Temporal run.
 func (m *Machine) reopen() {
+	for i := range m.run.Steps {
+		switch s := &m.run.Steps[i]; {
+		case s.Status != StepRunning || s.Kind != KindTool:
+		case s.Stopping != nil:
+			m.command(StopStep{Task: m.task(s), Reason: s.Stopping.Reason, Undo: s.Stopping.Undo})
+		default:
+			m.command(RunStep{Task: m.task(s)})
+		}
+	}
 	for _, g := range m.run.Gates {
 		if g.Status == GateOpen && g.Pending != nil {
 			m.command(SetPending{Gate: g.ID, Until: g.Pending.Until})
@@ -159,6 +169,9 @@ func (r *Run) size() int {
 	}
 	for _, s := range r.Steps {
 		n += 400 + len(s.Args) + len(s.Result) + len(s.Reason)
+		if s.Stopping != nil {
+			n += 80 + len(s.Stopping.Reason)
+		}
 	}
 	for _, g := range r.Gates {
 		n += 600 + len(g.Args) + len(g.Title) + len(g.Policy) + len(g.Reason) + len(g.Risk) + len(g.Schema)

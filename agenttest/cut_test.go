@@ -39,7 +39,7 @@ func threeInFlight(t testing.TB) *agenttest.Run {
 
 func TestInterrupt_StoppedInTime(t *testing.T) {
 	run := threeInFlight(t)
-	require.Equal(t, &agent.Took{How: agent.TookInterrupted, Turn: 2}, run.Says("actually, cancel that").Took)
+	require.Equal(t, &agent.Took{How: agent.TookInterrupted, Turn: 2, Stopping: []string{"1.2", "1.3"}}, run.Says("actually, cancel that").Took)
 	run.Stops("1.2")
 	run.Done("1.3", page{Name: "shipped"})
 	require.Equal(t, []agent.StepStatus{agent.StepAbandoned, agent.StepCancelled, agent.StepDone},

@@ -69,6 +69,8 @@ type group struct {
 type journal struct {
 	events  []agent.Event
 	running map[string]bool // steps
+	reads   map[string]bool // steps without an effect
+	stopped map[string]agent.Stopping
 	seen    map[string]bool // ids of verdicts
 	causes  []bool          // by event
 	digests map[string]string
@@ -77,7 +79,7 @@ type journal struct {
 }
 
 func newJournal(events []agent.Event) *journal {
-	x := &journal{events: events, running: map[string]bool{}, seen: map[string]bool{}, digests: map[string]string{}, state: agent.JSON("{}")}
+	x := &journal{events: events, running: map[string]bool{}, reads: map[string]bool{}, stopped: map[string]agent.Stopping{}, seen: map[string]bool{}, digests: map[string]string{}, state: agent.JSON("{}")}
 	for _, e := range events {
 		x.causes = append(x.causes, x.isCause(e))
 	}
@@ -109,7 +111,14 @@ func (x *journal) isCause(e agent.Event) bool {
 		x.seen[id] = true
 		return !again
 	case agent.EventStepStarted:
-		x.running[e.Step] = dataOf[agent.StepStartedData](e).Status == agent.StepRunning
+		d := dataOf[agent.StepStartedData](e)
+		x.running[e.Step], x.reads[e.Step] = d.Status == agent.StepRunning, d.Key == ""
+	case agent.EventStepStopping:
+		d := dataOf[agent.Stopping](e)
+		x.stopped[e.Step] = d
+		return d.Unapproved // else an input or the time stops it
+	case agent.EventStepBegun:
+		return true
 	case agent.EventStepResumed:
 		x.running[e.Step] = true
 	case agent.EventStepDone:
@@ -119,7 +128,11 @@ func (x *journal) isCause(e agent.Event) bool {
 	case agent.EventStepSettled:
 		ran := x.running[e.Step]
 		x.running[e.Step] = false
-		return ran && dataOf[agent.StepSettledData](e).Status != agent.StepAbandoned
+		status := dataOf[agent.StepSettledData](e).Status
+		if x.reads[e.Step] && (status == agent.StepCancelled || status == agent.StepVoid || status == agent.StepWithdrawn) {
+			return false // it was stopped, and its result dropped
+		}
+		return ran && status != agent.StepAbandoned
 	}
 	return false
 }

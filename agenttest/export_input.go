@@ -37,7 +37,11 @@ func (x *journal) line(g group, e agent.Event) (l *lineOf, calls string, err err
 	case agent.EventStepDone:
 		l = x.doneLine(g, e)
 	case agent.EventStepSettled:
-		l, err = settledLine(e)
+		l, err = x.settledLine(e)
+	case agent.EventStepStopping:
+		l = newLine("unapproved", e.Step, quoted(dataOf[agent.Stopping](e).Reason))
+	case agent.EventStepBegun:
+		l = newLine("begun", e.Step, quoted(dataOf[agent.StepBegunData](e).Reason))
 	case agent.EventVerdict:
 		v := dataOf[agent.VerdictData](e).Verdict
 		l = newLine("verdict", word(v.Gate), word(string(v.Verdict))).opt("reason", v.Reason).opt("args", string(v.Args)).opt("result", string(v.Result)).opt("again", trueOr(v.Again)).opt("id", v.ID).who(v.Principal)
@@ -185,22 +189,20 @@ func (x *journal) doneLine(g group, e agent.Event) *lineOf {
 	return l.optJSON("whole", d.Whole).optJSON("active_ms", d.ActiveMS)
 }
 
-func settledLine(e agent.Event) (*lineOf, error) {
+func (x *journal) settledLine(e agent.Event) (*lineOf, error) {
 	d := dataOf[agent.StepSettledData](e)
-	verb := map[agent.StepStatus]string{agent.StepFailed: "failed", agent.StepRefused: "refused", agent.StepInDoubt: "unknown", agent.StepCancelled: "stopped",
-		agent.StepVoid: "unapproved"}[d.Status]
-	if d.Status == agent.StepCancelled && d.Reason != "" { // it was told to stop, and was stopped in time
+	why, told := x.stopped[e.Step]
+	if told && why.As == d.Status && why.Reason == d.Reason || d.Status == agent.StepCancelled && d.Reason == agent.StoppedBeforeReset {
+		return newLine("stopped", e.Step), nil
+	}
+	verb := map[agent.StepStatus]string{agent.StepFailed: "failed", agent.StepRefused: "refused", agent.StepInDoubt: "unknown"}[d.Status]
+	if d.Status == agent.StepCancelled { // it was told to stop, and says itself that it did not happen
 		if verb = "failed"; d.ForGood {
 			verb = "refused"
 		}
 	}
-	switch verb {
-	case "":
+	if verb == "" {
 		return nil, fmt.Errorf("no input is known by which a running step ends as %s", d.Status)
-	case "stopped":
-		return newLine(verb, e.Step), nil
-	case "unapproved":
-		return newLine(verb, e.Step, quoted(d.Reason)).opt("closed", trueOr(d.ForGood)), nil
 	}
 	return newLine(verb, e.Step, quoted(d.Reason)), nil
 }

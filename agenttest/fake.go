@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"runtime/debug"
+	"slices"
 
 	"interlock/agent"
 	"interlock/tool"
@@ -173,12 +174,47 @@ func (r *Run) ended(s *stepRun, result tool.Result, err error) {
 	r.t.Helper()
 	if err != nil {
 		r.lookups = append(r.lookups, s.lookups...)
-		r.push(failed(s.task, err))
+		in := failed(s.task, err)
+		refused, _ := in.(agent.StepNotApplied)
+		if step := r.machine.Run().Steps; !refused.ForGood && slices.ContainsFunc(step, func(x agent.Step) bool { return x.ID == s.task.Step && x.Stopping != nil }) {
+			r.fence(s.task)
+			return
+		}
+		r.push(in)
 		return
 	}
 	r.undone(s.task)
 	r.carried(s.standing)
 	r.push(agent.StepFinished{Step: s.task.Step, Result: result.JSON, Whole: result.Whole, Unkept: result.Unkept})
+}
+
+// fence tells the machine how a step stands that was told to stop, as a workflow does.
+func (r *Run) fence(task agent.Task) {
+	r.t.Helper()
+	s := r.Step(task.Step)
+	reason, undo := "it was told to stop", false
+	if s.Stopping != nil {
+		reason, undo = s.Stopping.Reason, s.Stopping.Undo
+	}
+	run, ok := r.runners[task.Tool].(tool.Fencer)
+	if !ok {
+		run = r.shadow(task.Tool, nil).(tool.Fencer)
+	}
+	result, err := run.Fence(r.t.Context(), task, reason, r.ports())
+	var f *tool.Failure
+	switch errors.As(err, &f); {
+	case err == nil:
+		r.undone(task)
+		r.push(agent.StepFinished{Step: task.Step, Result: result.JSON, Whole: result.Whole, Unkept: result.Unkept})
+	case f != nil && f.Kind == tool.FailedFenced:
+		r.push(agent.StepStopped{Step: task.Step})
+	case f != nil && f.Kind == tool.FailedRefused:
+		r.push(agent.StepNotApplied{Step: task.Step, Reason: f.Error(), ForGood: true})
+	case undo:
+		r.push(agent.StepUnknown{Step: task.Step, Reason: err.Error()})
+	default:
+		r.push(agent.StepBegun{Step: task.Step, Reason: err.Error()})
+	}
 }
 
 func (r *Run) attempt(run tool.Runner, task agent.Task, info agent.ToolInfo, tries int) (tool.Result, error) {
@@ -187,7 +223,7 @@ func (r *Run) attempt(run tool.Runner, task agent.Task, info agent.ToolInfo, tri
 		result, err := run.Attempt(ctx, task, r.ports())
 		cancel()
 		var f *tool.Failure
-		if err == nil || n >= tries || errors.As(err, &f) && (f.Kind == tool.FailedRefused || f.Kind == tool.FailedInDoubt) {
+		if err == nil || n >= tries || errors.As(err, &f) && (f.Kind == tool.FailedRefused || f.Kind == tool.FailedFenced || f.Kind == tool.FailedInDoubt) {
 			return result, err
 		}
 	}
@@ -199,6 +235,8 @@ func failed(task agent.Task, err error) agent.Input {
 	var f *tool.Failure
 	if errors.As(err, &f) {
 		switch {
+		case f.Kind == tool.FailedFenced:
+			return agent.StepStopped{Step: task.Step}
 		case f.Kind == tool.FailedRefused:
 			return agent.StepNotApplied{Step: task.Step, Reason: f.Error(), ForGood: true}
 		case f.Kind == tool.FailedNotApplied && !f.Open:

@@ -35,12 +35,16 @@ var inputs = map[string]func(*player, words) (agent.Input, error){
 		return agent.StepNotApplied{Step: w.text(0), Reason: w.text(1), ForGood: true}, nil
 	},
 	"unapproved": func(_ *player, w words) (agent.Input, error) {
-		return agent.StepUnapproved{Step: w.text(0), Reason: w.text(1), Closed: w.optionOr("closed", "") == "true"}, nil
+		return agent.StepUnapproved{Step: w.text(0), Reason: w.text(1)}, nil
 	},
 	"unknown": func(_ *player, w words) (agent.Input, error) {
 		return agent.StepUnknown{Step: w.text(0), Reason: w.text(1)}, nil
 	},
 	"stopped": func(_ *player, w words) (agent.Input, error) { return agent.StepStopped{Step: w.text(0)}, nil },
+	"begun": func(_ *player, w words) (agent.Input, error) {
+		return agent.StepBegun{Step: w.text(0), Reason: w.text(1)}, nil
+	},
+	"judge":   func(_ *player, w words) (agent.Input, error) { return agent.JudgeAgain{Step: w.text(0)}, nil },
 	"verdict": (*player).verdictInput,
 	"amend": func(p *player, w words) (agent.Input, error) {
 		j, err := agent.Canonical([]byte(w.raw(0)))

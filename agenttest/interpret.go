@@ -1,6 +1,8 @@
 package agenttest
 
 import (
+	"slices"
+
 	"interlock/agent"
 	"interlock/llm"
 	"interlock/tool"
@@ -84,6 +86,10 @@ func (r *Run) launch(c agent.Command) {
 		r.runStep(c.Task)
 	case agent.CancelStep:
 		r.cancelStep(c.Step)
+	case agent.StopStep:
+		if !slices.ContainsFunc(r.held, func(s *stepRun) bool { return s.task.Step == c.Task.Step }) {
+			r.fence(c.Task) // nothing of it runs
+		}
 	case agent.OpenGate:
 		if c.ExpiresAt != nil {
 			r.timers[c.Gate] = *c.ExpiresAt
@@ -193,14 +199,13 @@ func (r *Run) runStep(task agent.Task) {
 	r.held = append(r.held, s)
 }
 
-// cancelStep lets go of a step that only reads. One with an effect is told to stop:
-// the test says what came of it, with Stops, Done or Fail.
+// cancelStep lets go of a step that only reads. One with an effect is stopped: the
+// test says what came of it, with Stops, Done or Fail.
 func (r *Run) cancelStep(id string) {
 	for i, s := range r.held {
 		if s.task.Step == id && s.task.Effect == agent.ReadOnly {
 			r.held = append(r.held[:i:i], r.held[i+1:]...)
 			r.lookups = append(r.lookups, s.lookups...)
-			r.push(agent.StepStopped{Step: id})
 			return
 		}
 	}

@@ -48,6 +48,24 @@ func (l *Ledger) Claim(_ context.Context, t agent.Task, _ tool.Terms) (tool.Row,
 	return out, nil
 }
 
+// Fence implements [tool.Ledger].
+func (l *Ledger) Fence(_ context.Context, t agent.Task, reason string) (tool.Row, error) {
+	if l.rows == nil {
+		l.rows = map[string]*row{}
+	}
+	r := l.rows[t.Key]
+	if r == nil {
+		r = &row{released: map[int]bool{}}
+		l.rows[t.Key] = r
+	}
+	if r.settled == nil && !r.open() {
+		r.settled = &tool.Settlement{Refused: reason, Fenced: true}
+	}
+	out := r.row()
+	out.Attempt = r.attempts
+	return out, nil
+}
+
 // Settle implements [tool.Ledger].
 func (l *Ledger) Settle(_ context.Context, t agent.Task, s tool.Settlement) error {
 	l.rows[t.Key].settled = &s

@@ -93,17 +93,19 @@ var matrixInterrupts = []struct {
 		[7]agent.TookHow{"now", "interrupted", "interrupted", "now", "now", "now", "queued"}, agent.RunWaiting},
 	{"message rollback", byMessage(agent.MessageRollback), [7]string{"", "", "abandoned cancelled undone done", "waiting", "waiting waiting", "in_doubt", "undone done"},
 		[7]agent.TookHow{"now", "rolling_back", "rolling_back", "now", "now", "now", "queued"}, agent.RunWaiting},
-	{"cancel none", byCancel(agent.UndoNone), [7]string{"", "", "abandoned cancelled done", "cancelled", "cancelled cancelled", "in_doubt", "undone done"}, allNow, agent.RunCancelled},
-	{"cancel turn", byCancel(agent.UndoTurn), [7]string{"", "", "abandoned cancelled undone done", "cancelled", "cancelled cancelled", "in_doubt", "undone done"}, allNow, agent.RunCancelled},
-	{"cancel run", byCancel(agent.UndoRun), [7]string{"", "", "abandoned cancelled undone done", "cancelled", "cancelled cancelled", "in_doubt", "undone done"}, allNow, agent.RunCancelled},
+	{"cancel none", byCancel(agent.UndoNone), [7]string{"", "", "abandoned cancelled done", "cancelled", "cancelled cancelled", "in_doubt", "undone done"},
+		[7]agent.TookHow{"now", "now", "stopping", "now", "now", "now", "stopping"}, agent.RunCancelled},
+	{"cancel turn", byCancel(agent.UndoTurn), [7]string{"", "", "abandoned cancelled undone done", "cancelled", "cancelled cancelled", "in_doubt", "undone done"}, stopsTools, agent.RunCancelled},
+	{"cancel run", byCancel(agent.UndoRun), [7]string{"", "", "abandoned cancelled undone done", "cancelled", "cancelled cancelled", "in_doubt", "undone done"}, stopsTools, agent.RunCancelled},
 	{"amend", func(r *Run) agent.Receipt { return r.Amend(map[string]any{"news": "snow"}) },
 		[7]string{"", "", "done done done", "void", "void void", "in_doubt", "undone done"}, [7]agent.TookHow{}, agent.RunWaiting},
 	{"pause", func(r *Run) agent.Receipt { return r.Pause("a look") },
-		[7]string{"", "", "done done done", "waiting", "waiting waiting", "in_doubt", "undone done"}, [7]agent.TookHow{}, agent.RunWaiting},
+		[7]string{"", "", "cancelled done done done", "waiting", "waiting waiting", "in_doubt", "undone done"},
+		[7]agent.TookHow{2: "stopping", 6: "stopping"}, agent.RunWaiting},
 	{"continue-as-new", nil, [7]string{"", "", "done done done", "waiting", "waiting waiting", "in_doubt", "undone done"}, [7]agent.TookHow{}, agent.RunWaiting},
 }
 
-var allNow = [7]agent.TookHow{"now", "now", "now", "now", "now", "now", "now"}
+var stopsTools = [7]agent.TookHow{"now", "now", "stopping", "now", "now", "now", "now"}
 
 func byMessage(p agent.MessagePolicy) func(*Run) agent.Receipt {
 	return func(r *Run) agent.Receipt { return r.Interrupts("actually, not that", p) }
@@ -121,7 +123,7 @@ func (r *Run) runOut() {
 		switch {
 		case r.open != nil:
 			r.Propose(scripted.Say("Hm."))
-		case r.Step(r.held[0].task.Step).Cut:
+		case r.Step(r.held[0].task.Step).Stopping != nil && r.Step(r.held[0].task.Step).Stopping.Undo: // the others had run
 			r.Stops(r.held[0].task.Step)
 		default:
 			r.Done(r.held[0].task.Step, matrixText{"r"})

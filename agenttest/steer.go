@@ -10,7 +10,6 @@ import (
 	"interlock/agent"
 	"interlock/llm"
 	"interlock/llm/scripted"
-	"interlock/tool"
 )
 
 // Says is a message of the user that the run serves.
@@ -76,17 +75,16 @@ func (r *Run) Fail(step string, err error) {
 	r.drive()
 }
 
-// Stops ends a step that was told to stop (see [tool.Tool.OnCut]): it had not
-// happened, and never will. It fails the test where the step was not told.
+// Stops ends a step that was told to stop: it had not begun, and never happens. It
+// fails the test where the step was not told.
 func (r *Run) Stops(step string) {
 	r.t.Helper()
 	s := r.heldStep("Stops", step)
-	if !r.Step(step).Cut {
+	if r.Step(step).Stopping == nil {
 		r.t.Fatalf("agenttest: Stops: step %s was not told to stop", step)
 	}
-	run, _ := r.shadow(s.task.Tool, nil).(tool.Closer)
-	_, err := run.Close(r.t.Context(), s.task, r.ports())
-	r.ended(s, tool.Result{}, err)
+	r.lookups = append(r.lookups, s.lookups...)
+	r.fence(s.task)
 	r.drive()
 }
 

@@ -57,13 +57,13 @@ func (r observedRunner) Attempt(ctx context.Context, t agent.Task, p tool.Ports)
 	return r.Runner.Attempt(ctx, t, p)
 }
 
-// Close makes it a [tool.Closer], as every tool is.
-func (r observedRunner) Close(ctx context.Context, t agent.Task, p tool.Ports) (tool.Result, error) {
+// Fence makes it a [tool.Fencer], as every tool is.
+func (r observedRunner) Fence(ctx context.Context, t agent.Task, reason string, p tool.Ports) (tool.Result, error) {
 	if r.how == noLook {
-		return tool.Result{}, &tool.Failure{Kind: tool.FailedNotApplied, Err: errors.New("it was told to stop")}
+		return tool.Result{}, &tool.Failure{Kind: tool.FailedFenced, Err: errors.New(reason)}
 	}
 	p.Ledger = observedLedger{p.Ledger, r.how}
-	return r.Runner.(tool.Closer).Close(ctx, t, p)
+	return r.Runner.(tool.Fencer).Fence(ctx, t, reason, p)
 }
 
 type observedLedger struct {

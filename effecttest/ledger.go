@@ -70,6 +70,11 @@ func (f faulty) Claim(ctx context.Context, t agent.Task, by tool.Terms) (row too
 	return row, nil
 }
 
+func (f faulty) Fence(ctx context.Context, t agent.Task, reason string) (row tool.Row, err error) {
+	err = f.do(ctx, "the fence", func() (err error) { row, err = f.h.ledger.Fence(ctx, t, reason); return err })
+	return row, err
+}
+
 func (f faulty) Settle(ctx context.Context, t agent.Task, s tool.Settlement) error {
 	return f.do(ctx, "the settlement", func() error { return f.h.ledger.Settle(ctx, t, s) })
 }
@@ -107,12 +112,14 @@ type memory struct {
 type row struct {
 	settled  *tool.Settlement
 	attempts int
+	claimed  time.Time         // by the first attempt
+	latest   time.Time         // when the latest attempt was counted
 	began    time.Time         // of the latest attempt
 	open     map[int]time.Time // deadlines of the attempts that may have had the effect, by number
 }
 
 func (r *row) row() tool.Row {
-	return tool.Row{Settled: r.settled, Attempt: r.attempts, Open: r.settled == nil && len(r.open) > 0}
+	return tool.Row{Settled: r.settled, Attempt: r.attempts, Open: r.settled == nil && len(r.open) > 0, Tried: r.latest.Sub(r.claimed)}
 }
 
 // deadline is the latest of the open attempts'.
@@ -128,23 +135,48 @@ func (r *row) deadline() (latest time.Time) {
 func (m *memory) Claim(_ context.Context, t agent.Task, by tool.Terms) (tool.Row, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.rows[t.Key]
+	r, now := m.rows[t.Key], m.now()
+	late := !by.NotAfter.IsZero() && now.After(by.NotAfter)
 	if r == nil {
-		r = &row{open: map[int]time.Time{}}
+		if late {
+			return tool.Row{Late: true}, nil
+		}
+		r = &row{open: map[int]time.Time{}, claimed: now}
 		m.rows[t.Key] = r
 	}
-	now, out := m.now(), r.row()
+	out := r.row()
 	if r.settled == nil && by.Began.Before(r.began) {
 		return tool.Row{}, agent.Errorf(agent.CodeUnavailable, "a later attempt has claimed this effect: this one is overtaken")
+	}
+	if out.Late = late && r.settled == nil && !out.Open; out.Late {
+		return out, nil
 	}
 	if out.Wait = r.deadline().Add(by.Grace).Sub(now); by.Exclusive && out.Open && out.Wait > 0 {
 		return out, nil
 	}
 	if out.Wait = 0; r.settled == nil {
-		r.attempts, r.began = r.attempts+1, by.Began
+		r.attempts, r.began, r.latest = r.attempts+1, by.Began, now
 		r.open[r.attempts] = now.Add(by.Attempt)
 	}
-	out.Attempt = r.attempts
+	out.Attempt, out.Tried = r.attempts, r.latest.Sub(r.claimed)
+	return out, nil
+}
+
+func (m *memory) Fence(_ context.Context, t agent.Task, reason string) (tool.Row, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, now := m.rows[t.Key], m.now()
+	if r == nil {
+		r = &row{open: map[int]time.Time{}, claimed: now, latest: now}
+		m.rows[t.Key] = r
+	}
+	if r.settled == nil && len(r.open) == 0 {
+		r.settled = &tool.Settlement{Refused: reason, Fenced: true}
+	}
+	out := r.row()
+	if out.Open {
+		out.Wait = max(r.deadline().Add(tool.Grace).Sub(now), 0)
+	}
 	return out, nil
 }
 
@@ -165,7 +197,7 @@ func (m *memory) Settle(_ context.Context, t agent.Task, s tool.Settlement) erro
 		if r.settled == nil {
 			r.settled = &s
 		}
-		if r.settled.Refused != s.Refused || !r.settled.Result.Stored().Equal(s.Result.Stored()) {
+		if r.settled.Fenced || r.settled.Refused != s.Refused || !r.settled.Result.Stored().Equal(s.Result.Stored()) {
 			return agent.Errorf(agent.CodeConflict, "it is settled with another outcome, which stays")
 		}
 		return nil

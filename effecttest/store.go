@@ -24,6 +24,10 @@ func (l stored) Claim(ctx context.Context, t agent.Task, by tool.Terms) (tool.Ro
 	return l.of(t).Claim(ctx, t, by)
 }
 
+func (l stored) Fence(ctx context.Context, t agent.Task, reason string) (tool.Row, error) {
+	return l.of(t).Fence(ctx, t, reason)
+}
+
 func (l stored) Settle(ctx context.Context, t agent.Task, s tool.Settlement) error {
 	return l.of(t).Settle(ctx, t, s)
 }

@@ -1,12 +1,17 @@
 package signals
 
-import "interlock/agent"
+import (
+	"time"
+
+	"interlock/agent"
+)
 
 // Names of the activities that every run has; each tool is one more, named
 // <agent>.<tool>.
 const (
 	ActivityCallModel = "CallModel"
 	ActivityRecord    = "Record"
+	ActivityFence     = "Fence"
 )
 
 // ToolActivity is the activity type of a tool.
@@ -30,6 +35,8 @@ const (
 	ErrEarlier     = "earlier_attempt"   // a tool: an attempt before may still run; nothing was run
 	ErrHeld        = "held"              // a tool: an operator keeps it from starting; nothing was run
 	ErrUnapproved  = "unapproved"        // a tool: who approved it may not any more; nothing was run
+	ErrFenced      = "fenced"            // a tool: it was stopped before it began, and never happens under this key
+	ErrJudgeAgain  = "judge_again"       // a tool: it waited, and what it was decided on is judged anew; nothing was run
 	ErrUnjudged    = "unjudged"          // a tool: whether who approved it still may cannot be found out; nothing was run
 )
 
@@ -111,10 +118,59 @@ type Answer struct {
 type ToolInput struct {
 	Ride
 	Task agent.Task `json:"task"`
-	// Close: nothing is run. The step was told to stop: it is found out what became
-	// of its effect, and what has not happened is kept from ever happening.
-	Close bool `json:"close,omitempty"`
+	// Waited: an activity of the step ended before, since it had to wait. This one has
+	// no end of its own; the tool's time is reckoned from its first claim.
+	Waited bool `json:"waited,omitempty"`
+	// Since is when the first attempt ran that said that nothing happened, where one did.
+	Since time.Time `json:"since,omitzero"`
 }
+
+// Past is what the attempts of one activity of a tool know of those before, by their
+// heartbeats, and the detail of ErrJudgeAgain. What is lost with a worker is learnt anew.
+type Past struct {
+	Held  bool      `json:"held,omitempty"` // one was held: what the step was decided on may be long ago
+	Since time.Time `json:"since,omitzero"` // when the first one ran that said that nothing happened
+}
+
+// FenceInput is the input of the activity Fence: steps that were stopped. What has
+// not begun of them never happens. Nothing is run.
+type FenceInput struct {
+	Ride
+	Steps []Fence `json:"steps"`
+}
+
+// Fence is one step that was stopped.
+type Fence struct {
+	Task   agent.Task `json:"task"`
+	Reason string     `json:"reason"`
+}
+
+// FenceResult says of each step how its effect stands.
+type FenceResult struct {
+	Carried
+	Steps []Fenced `json:"steps"`
+}
+
+// Fenced is how the effect of a step stands that was stopped.
+type Fenced struct {
+	Step   string     `json:"step"`
+	Stands FenceStand `json:"stands"`
+	Reason string     `json:"reason,omitempty"` // refused, begun: what is known
+	// Wait: begun, and more can be found out after it.
+	Wait time.Duration `json:"wait,omitempty"`
+	ToolResult
+}
+
+// FenceStand says how an effect stands that was to be stopped. Persisted in
+// histories; never rename.
+type FenceStand string
+
+const (
+	StandsFenced  FenceStand = "fenced"  // it has not begun, and never happens
+	StandsDone    FenceStand = "done"    // it had happened before
+	StandsRefused FenceStand = "refused" // the other side had refused it for good
+	StandsBegun   FenceStand = "begun"   // nobody knows what became of it
+)
 
 // ToolOutput is the result of a tool's activity.
 type ToolOutput struct {

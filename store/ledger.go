@@ -29,7 +29,8 @@ type Ledger interface {
 	// row, or a claimed one all of whose attempts were released, the row stands as
 	// refused and Fenced from then on, with the reason, whatever is held. Any other row
 	// stays. It returns the row as it stands then; a repeat changes nothing.
-	// Of the claim it takes what names the effect, and no terms of an attempt.
+	// Wait is how long the attempts of an open one may still act, with the claim's
+	// Grace; beside that it takes of the claim what names the effect.
 	Fence(ctx context.Context, c Claim, reason string) (Effect, error)
 	// Settle ends the claim of a key. Settling a settled row with an equal
 	// outcome is no error; with another it is a conflict, and the row stays.

@@ -57,6 +57,7 @@ var effectColumns = []column{
 	{"ordinal", "INTEGER NOT NULL DEFAULT 0", 1},
 	{"undone_by", "TEXT NOT NULL DEFAULT ''", 1},
 	{"undone_at", "TEXT NOT NULL DEFAULT ''", 1},
+	{"fenced", "INTEGER NOT NULL DEFAULT 0", 1}, // 1: refused says why it was stopped before it began
 }
 
 // EffectsTable says what [InstallEffects] found and did.

@@ -38,7 +38,7 @@ VALUES ('acme', 'old', 'acme/a/k/run-1', 't', '1.1', '{"n":9007199254740993}', '
 
 func TestInstallEffects(t *testing.T) {
 	ctx := context.Background()
-	added := []string{"agent", "version", "address", "ordinal", "undone_by", "undone_at"}
+	added := []string{"agent", "version", "address", "ordinal", "undone_by", "undone_at", "fenced"}
 	for engine, open := range openers {
 		t.Run(engine, func(t *testing.T) {
 			database, schema := "SQLite", "main"

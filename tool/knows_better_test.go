@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -71,7 +72,7 @@ func TestHeldAndUndone(t *testing.T) {
 	_, err := keyed.Attempt(ctx, task, tool.Ports{Ledger: m})
 	var f *tool.Failure
 	require.ErrorAs(t, err, &f)
-	require.Equal(t, []any{tool.FailedHeld, tool.HoldRetry, "tool t is held by ann", 0}, []any{f.Kind, f.Wait, f.Error(), ran})
+	require.Equal(t, []any{tool.FailedHeld, time.Duration(0), "tool t is held by ann", 0}, []any{f.Kind, f.Wait, f.Error(), ran})
 
 	m.rows[task.Key] = &row{settled: &tool.Settlement{Result: tool.Result{JSON: []byte(`{}`)}, Undone: "u-1"}}
 	_, err = keyed.Attempt(ctx, task, tool.Ports{Ledger: m})

@@ -45,6 +45,9 @@ type Ports struct {
 	// Began is when the attempt did, by the clock that orders a step's attempts: one
 	// that was overtaken, though its worker lives, claims nothing. Zero: not ordered.
 	Began time.Time
+	// NotAfter is until when an effect that has not begun may, by the clock of the
+	// database that its claim is in. Zero: no bound.
+	NotAfter time.Time
 	// Panicked is told of a panic whose error goes no further; nil: nobody is.
 	Panicked func(*Panicked)
 }
@@ -54,6 +57,10 @@ type Ledger interface {
 	// Claim inserts the key's row, or counts another attempt. Where an exclusive
 	// one must wait for the attempt before, it counts nothing, and Row.Wait is set.
 	Claim(ctx context.Context, t agent.Task, by Terms) (Row, error)
+	// Fence keeps an effect that has not begun from ever starting: its row is settled
+	// as Fenced. Any other row stays. The row is what stands then; Wait is how long the
+	// attempts of an open one may still act.
+	Fence(ctx context.Context, t agent.Task, reason string) (Row, error)
 	// Settle ends the claim for good. What is settled otherwise stays, and is an
 	// error of code conflict.
 	Settle(ctx context.Context, t agent.Task, o Settlement) error
@@ -81,6 +88,7 @@ type Terms struct {
 	Exclusive bool
 	Grace     time.Duration
 	Began     time.Time // see [Ports]
+	NotAfter  time.Time // the same
 }
 
 // Row is the ledger's knowledge of one effect.
@@ -96,11 +104,16 @@ type Row struct {
 	Wait time.Duration
 	// Held says who keeps the effect from starting, and why; "" where nobody does.
 	Held string
+	// Late: the claim of an effect that has not begun came after its NotAfter.
+	Late bool
+	// Tried is the time from the first attempt that was counted to the latest.
+	Tried time.Duration
 }
 
 // Settlement is how an effect ended.
 type Settlement struct {
-	Refused string // why the other side refused it for good; "" when it happened
+	Refused string // why the other side refused it for good, or why it was fenced; "" when it happened
+	Fenced  bool   // it was stopped before it began
 	Result  Result
 	By, How string // who found it out and how, where no attempt did
 	// Undone is the key of the effect that undid this one; "" where it stands.
@@ -117,6 +130,14 @@ func (s *Settlement) Ended() error {
 		return fmt.Errorf("it happened and was undone (by effect %s); call it again to do it anew", s.Undone)
 	}
 	return nil
+}
+
+// ended is the failure of an attempt of an effect that was refused, fenced or undone.
+func ended(s *Settlement) *Failure {
+	if s.Fenced {
+		return &Failure{Kind: FailedFenced, Err: errors.New(s.Refused)}
+	}
+	return &Failure{Kind: FailedRefused, Err: s.Ended()}
 }
 
 // Result is what a run gets of a tool.
@@ -160,6 +181,8 @@ type Failure struct {
 	Open bool
 	// Wait is how long to wait before the next attempt; 0: as usual.
 	Wait time.Duration
+	// Tried is how long the effect is tried already, where it was claimed before.
+	Tried time.Duration
 }
 
 // FailureKind says what is known after a failed attempt.
@@ -177,6 +200,11 @@ const (
 	// FailedEarlier: an earlier attempt may still act. Nothing was run or counted;
 	// try again after Wait.
 	FailedEarlier FailureKind = "earlier_attempt"
+	// FailedFenced: it was stopped before it began, and never happens under this key.
+	FailedFenced FailureKind = "fenced"
+	// FailedLate: the claim came after NotAfter. Nothing was run or counted: what it
+	// was decided on must be judged anew.
+	FailedLate FailureKind = "late"
 )
 
 func (f *Failure) Error() string { return f.Err.Error() }
@@ -252,27 +280,34 @@ func (t *Tool[S, A, R]) keyed(ctx context.Context, task agent.Task, args A, p Po
 	return t.claimed(ctx, task, args, p, row)
 }
 
-// HoldRetry is how often a held effect asks whether it may start.
-const HoldRetry = 30 * time.Second
-
-// claim counts an attempt, or says why there is none: the effect was refused or
-// undone, it is held, an earlier attempt may still act, or the ledger cannot be
-// reached.
+// claim counts an attempt, or says why there is none: the effect was refused,
+// fenced or undone, it is held, it comes too late, an earlier attempt may still act,
+// or the ledger cannot be reached.
 func claim(ctx context.Context, task agent.Task, p Ports, by Terms) (Row, error) {
-	by.Began = p.Began
+	by.Began, by.NotAfter = p.Began, p.NotAfter
 	row, err := p.Ledger.Claim(ctx, task, by)
 	switch {
 	case err != nil:
 		return row, &Failure{Kind: FailedStore, Err: fmt.Errorf("claim: %w", err)}
 	case row.Settled != nil && row.Settled.Ended() != nil:
-		return row, &Failure{Kind: FailedRefused, Err: row.Settled.Ended()}
+		return row, ended(row.Settled)
 	case row.Settled == nil && row.Held != "":
-		return row, &Failure{Kind: FailedHeld, Open: row.Open, Wait: HoldRetry, Err: errors.New(row.Held)}
+		return row, &Failure{Kind: FailedHeld, Open: row.Open, Err: errors.New(row.Held)}
+	case row.Late:
+		return row, late()
 	case row.Settled == nil && row.Wait > 0:
 		return row, &Failure{Kind: FailedEarlier, Open: true, Wait: row.Wait,
 			Err: fmt.Errorf("an earlier attempt may still act, for %s", row.Wait.Round(time.Millisecond))}
 	}
 	return row, nil
+}
+
+// HoldRetry is the longest that a held effect waits before it asks again whether it
+// may start.
+const HoldRetry = time.Minute
+
+func late() *Failure {
+	return &Failure{Kind: FailedLate, Err: errors.New("what it was decided on is judged anew before it begins")}
 }
 
 // claimed runs the function under a claim and records what came of it.
@@ -281,7 +316,9 @@ func (t *Tool[S, A, R]) claimed(ctx context.Context, task agent.Task, args A, p 
 	done, cancel := after(ctx)
 	defer cancel()
 	if err != nil {
-		return record(done, task, p, claim.Attempt, failure(err, FailedUnknown))
+		f := failure(err, FailedUnknown)
+		f.Tried = claim.Tried
+		return record(done, task, p, claim.Attempt, f)
 	}
 	return t.happened(done, task, r, p, claim.Attempt)
 }
@@ -329,7 +366,7 @@ func record(ctx context.Context, task agent.Task, p Ports, attempt int, f *Failu
 	case row.Settled == nil:
 		return Result{}, f
 	case row.Settled.Ended() != nil:
-		return Result{}, &Failure{Kind: FailedRefused, Err: row.Settled.Ended()}
+		return Result{}, ended(row.Settled)
 	}
 	return row.Settled.Result, nil
 }

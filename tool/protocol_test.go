@@ -65,6 +65,10 @@ func (m *memory) Claim(_ context.Context, t agent.Task, by tool.Terms) (tool.Row
 		m.rows[t.Key] = r
 	}
 	out := r.row()
+	if late := !by.NotAfter.IsZero() && m.now.After(by.NotAfter); late && r.settled == nil && !out.Open && r.held == "" {
+		out.Late = true
+		return out, nil
+	}
 	if r.settled != nil || r.held != "" {
 		out.Held = r.held
 		return out, nil
@@ -78,6 +82,26 @@ func (m *memory) Claim(_ context.Context, t agent.Task, by tool.Terms) (tool.Row
 		r.attempts++
 		r.open[r.attempts] = m.now.Add(by.Attempt)
 		out.Attempt = r.attempts
+	}
+	return out, nil
+}
+
+func (m *memory) Fence(_ context.Context, t agent.Task, reason string) (tool.Row, error) {
+	if err := m.fail("fence"); err != nil {
+		return tool.Row{}, err
+	}
+	r := m.rows[t.Key]
+	if r == nil {
+		r = &row{open: map[int]time.Time{}}
+		m.rows[t.Key] = r
+	}
+	if r.settled == nil && len(r.open) == 0 {
+		r.settled = &tool.Settlement{Refused: reason, Fenced: true}
+	}
+	out := r.row()
+	out.Attempt = r.attempts
+	for _, deadline := range r.open {
+		out.Wait = max(out.Wait, deadline.Add(tool.Grace).Sub(m.now))
 	}
 	return out, nil
 }

@@ -220,6 +220,10 @@ func (c crashing) Claim(ctx context.Context, t agent.Task, by tool.Terms) (tool.
 	return c.w.ledger.Claim(ctx, t, by)
 }
 
+func (c crashing) Fence(ctx context.Context, t agent.Task, reason string) (tool.Row, error) {
+	return c.w.ledger.Fence(ctx, t, reason)
+}
+
 func (c crashing) Settle(ctx context.Context, t agent.Task, s tool.Settlement) error {
 	c.w.crash("before the settlement")
 	defer c.w.crash("after the settlement")

@@ -42,6 +42,19 @@ const (
 	Grace    = 10 * time.Second // for what is still on its way
 )
 
+// Times are how long an attempt of a tool's activity may take, and all of them.
+func Times(info agent.ToolInfo) (attempt, all time.Duration) {
+	attempt = info.Timeout + Overhead
+	if info.Effect == agent.ReadOnly {
+		attempt = ReadAttempts*(info.Timeout+3*time.Second) + Overhead
+	}
+	all = max(info.Deadline, attempt)
+	if info.Effect == agent.Reconcilable || info.Effect == agent.Once { // there is always time to hear of an attempt that died
+		all = max(all, 2*attempt+Grace)
+	}
+	return attempt, all
+}
+
 // Tool is a tool of an agent with state S, arguments A and result R. Its
 // methods configure it and return it; call them before Define.
 type Tool[S, A, R any] struct {

@@ -28,7 +28,7 @@ func (t *Tool[S, A, R]) transactional(ctx context.Context, task agent.Task, args
 	}
 	bounded, cancel := context.WithTimeout(ctx, TxTimeout)
 	defer cancel()
-	tx, err := table.begin(bounded, task)
+	tx, err := table.begin(bounded, task, p.NotAfter)
 	if err != nil {
 		return table.instead(ctx, task, err)
 	}
@@ -67,8 +67,8 @@ func tooLong(bounded context.Context, err error) error {
 var errTaken = errors.New("another attempt holds it")
 
 // begin opens a transaction that has claimed the key. There is none where it
-// fails.
-func (e *effectsTable) begin(ctx context.Context, task agent.Task) (_ *sql.Tx, err error) {
+// fails, or comes too late: what is claimed here has not begun before.
+func (e *effectsTable) begin(ctx context.Context, task agent.Task, notAfter time.Time) (_ *sql.Tx, err error) {
 	tx, err := e.db.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
@@ -83,9 +83,15 @@ func (e *effectsTable) begin(ctx context.Context, task agent.Task) (_ *sql.Tx, e
 			return nil, fmt.Errorf("begin: %w", err)
 		}
 	}
-	claimed, err := e.insert(ctx, tx, task, "")
+	claimed, err := e.insert(ctx, tx, task, refusedRow{})
 	if err == nil && !claimed {
 		err = errTaken
+	}
+	if err == nil && !notAfter.IsZero() {
+		var now time.Time
+		if now, err = e.clock(ctx, tx); err == nil && now.After(notAfter) {
+			return nil, late()
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("claim: %w", err)
@@ -93,14 +99,34 @@ func (e *effectsTable) begin(ctx context.Context, task agent.Task) (_ *sql.Tx, e
 	return tx, nil
 }
 
+// clock is the database's; SQLite's is the process's.
+func (e *effectsTable) clock(ctx context.Context, tx *sql.Tx) (now time.Time, err error) {
+	if e.engine == sqliteEngine {
+		return time.Now(), nil
+	}
+	err = tx.QueryRowContext(ctx, `SELECT clock_timestamp()`).Scan(&now)
+	return now, err
+}
+
+// refusedRow is a row that says from its beginning that the effect does not happen;
+// the zero value is a claim.
+type refusedRow struct {
+	reason string
+	fenced bool
+}
+
 // insert makes the row, unless there is one.
 func (e *effectsTable) insert(ctx context.Context, on interface {
 	ExecContext(context.Context, string, ...any) (sql.Result, error)
-}, task agent.Task, refused string) (bool, error) {
-	return changed(on.ExecContext(ctx, `INSERT INTO `+e.name+` (tenant, key, scope, tool, step, args, at, agent, version, address, ordinal, refused)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING`,
+}, task agent.Task, refused refusedRow) (bool, error) {
+	fenced := 0
+	if refused.fenced {
+		fenced = 1
+	}
+	return changed(on.ExecContext(ctx, `INSERT INTO `+e.name+` (tenant, key, scope, tool, step, args, at, agent, version, address, ordinal, refused, fenced)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT DO NOTHING`,
 		task.Tenant, task.Key, task.Scope, task.Tool, task.Step, string(task.Args), moment(time.Now()), task.Agent, task.Version,
-		addressOf(task.Scope), task.Ordinal, refused))
+		addressOf(task.Scope), task.Ordinal, refused.reason, fenced))
 }
 
 // addressOf is the address of the run whose effects have a scope.
@@ -141,8 +167,10 @@ func (e *effectsTable) instead(ctx context.Context, task agent.Task, cause error
 	switch {
 	case errors.As(err, new(*Failure)):
 		return Result{}, err
+	case errors.As(cause, new(*Failure)) && s == nil: // it came too late
+		return Result{}, cause
 	case err == nil && s != nil && s.Ended() != nil:
-		return Result{}, &Failure{Kind: FailedRefused, Err: s.Ended()}
+		return Result{}, ended(s)
 	case err == nil && s != nil:
 		return s.Result, nil
 	case isState(cause, noPrivilege):
@@ -181,7 +209,7 @@ func (e *effectsTable) rollBack(ctx context.Context, tx *sql.Tx, task agent.Task
 // refuse records a refusal for good, so that a later attempt of the same key is
 // told the same. Where another attempt was faster, what it did counts.
 func (e *effectsTable) refuse(ctx context.Context, task agent.Task, cause error) error {
-	recorded, err := e.insert(ctx, e.db, task, text(cause.Error()))
+	recorded, err := e.insert(ctx, e.db, task, refusedRow{reason: text(cause.Error())})
 	if err == nil && !recorded {
 		err = errTaken
 	}
@@ -242,7 +270,7 @@ func (e *effectsTable) unless(ctx context.Context, task agent.Task, f *Failure) 
 	case s != nil && s.Ended() == nil:
 		return s.Result, nil
 	case s != nil:
-		return Result{}, &Failure{Kind: FailedRefused, Err: s.Ended()}
+		return Result{}, ended(s)
 	}
 	return Result{}, f
 }
@@ -252,9 +280,9 @@ func (e *effectsTable) unless(ctx context.Context, task agent.Task, f *Failure) 
 func (e *effectsTable) settlement(ctx context.Context, task agent.Task) (*Settlement, error) {
 	var s Settlement
 	var scope, tool, args, result, ref string
-	var size int
-	err := e.db.QueryRowContext(ctx, `SELECT scope, tool, args, refused, result, whole_ref, whole_size, undone_by FROM `+e.name+` WHERE tenant = $1 AND key = $2`,
-		task.Tenant, task.Key).Scan(&scope, &tool, &args, &s.Refused, &result, &ref, &size, &s.Undone)
+	var size, fenced int
+	err := e.db.QueryRowContext(ctx, `SELECT scope, tool, args, refused, result, whole_ref, whole_size, undone_by, fenced FROM `+e.name+` WHERE tenant = $1 AND key = $2`,
+		task.Tenant, task.Key).Scan(&scope, &tool, &args, &s.Refused, &result, &ref, &size, &s.Undone, &fenced)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
@@ -270,7 +298,7 @@ func (e *effectsTable) settlement(ctx context.Context, task agent.Task) (*Settle
 	if ref != "" {
 		whole = &agent.Blob{Ref: ref, Bytes: size}
 	}
-	s.Result = FromStored(agent.JSON(result), whole)
+	s.Result, s.Fenced = FromStored(agent.JSON(result), whole), fenced != 0
 	return &s, nil
 }
 

@@ -42,6 +42,9 @@ func (l *loop) close(ctx workflow.Context) {
 	if !l.closing && l.due(ctx) {
 		l.closing = true
 		l.machine.Hold()
+		for _, s := range l.machine.Run().Steps {
+			l.drain(s.ID)
+		}
 	}
 }
 

@@ -43,7 +43,7 @@ func TestCut_ToolIsToldWithinTwoSeconds(t *testing.T) {
 	await(t, begun, "the tool begins")
 	asked := time.Now()
 	r := w.interrupt(address, "stop", agent.MessageInterrupt)
-	require.Equal(t, &agent.Took{How: agent.TookInterrupted, Turn: 2}, r.Took)
+	require.Equal(t, &agent.Took{How: agent.TookInterrupted, Turn: 2, Stopping: []string{"1.1"}}, r.Took)
 	took := await(t, told, "the tool is told").Sub(asked)
 	require.Less(t, took, 3*time.Second, "a heartbeat a second, throttled to one and a half")
 	t.Logf("the tool was told after %s", took)
@@ -164,11 +164,11 @@ func TestCut_SeveralAtOnce(t *testing.T) {
 	first := b.interrupt(b.address, "stop", agent.MessageInterrupt)
 	second := b.interrupt(b.address, "no, take it back", agent.MessageRollback)
 	queued := b.interrupt(b.address, "and tell me", agent.MessageQueue)
-	require.Equal(t, []agent.Took{{How: agent.TookInterrupted, Turn: 2}, {How: agent.TookMerged, Turn: 2}, {How: agent.TookQueued, Turn: 2}},
+	require.Equal(t, []agent.Took{{How: agent.TookInterrupted, Turn: 2, Stopping: []string{"1.2", "1.3"}}, {How: agent.TookMerged, Turn: 2}, {How: agent.TookQueued, Turn: 2}},
 		[]agent.Took{*first.Took, *second.Took, *queued.Took})
 	_, err := b.starter.Message(b.ctx, b.address, signals.Message{ID: "r", Principal: customer, Text: "hello?", Policy: agent.MessageReject})
 	require.Equal(t, agent.CodeConflict, agent.ErrorCode(err))
-	require.ErrorContains(t, err, "the run is busy (step 1.2, send, runs; step 1.3, pay, runs)")
+	require.ErrorContains(t, err, "the run is busy (step 1.2, send, is being stopped; step 1.3, pay, is being stopped)")
 	close(b.pay.free)
 	close(b.send.free)
 	run := b.until(b.address, "the next turn", func(r *agent.Run) bool { return r.Turn == 2 })

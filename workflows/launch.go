@@ -109,7 +109,7 @@ func (l *loop) callModel(ctx workflow.Context, c agent.CallModel) {
 		}
 		in := signals.CallModelInput{Ride: l.ride(), View: c.View}
 		var out signals.CallModelResult
-		err := l.untilTried(ctx, &in.Ride, options, false, func(ctx workflow.Context) error {
+		err := l.untilTried(ctx, &in.Ride, options, func(ctx workflow.Context) error {
 			return workflow.ExecuteActivity(ctx, signals.ActivityCallModel, in).Get(ctx, &out)
 		})
 		switch {
@@ -149,17 +149,19 @@ func (l *loop) runStep(ctx workflow.Context, task agent.Task) {
 		return
 	}
 	l.flying++
-	l.goes(ctx, "step "+task.Step, func(ctx workflow.Context) {
+	l.goes(ctx, stepKey(task.Step), func(ctx workflow.Context) {
 		defer func() { l.flying-- }()
 		l.ordinary(ctx, task, info)
 	})
 }
 
+func stepKey(step string) string { return "step " + step }
+
 // runQuick tries a local activity once; past its half second, or on anything
 // but a definite answer, the tool runs as an ordinary activity.
 func (l *loop) runQuick(ctx workflow.Context, task agent.Task, info agent.ToolInfo) {
 	l.flying++
-	l.goes(ctx, "step "+task.Step, func(ctx workflow.Context) {
+	l.goes(ctx, stepKey(task.Step), func(ctx workflow.Context) {
 		defer func() { l.flying-- }()
 		local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{ScheduleToCloseTimeout: tool.QuickTimeout,
 			RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: summary(task)})
@@ -170,8 +172,7 @@ func (l *loop) runQuick(ctx workflow.Context, task agent.Task, info agent.ToolIn
 			l.finished(task, out)
 		case errorType(err) == signals.ErrRefused:
 			l.inbox.push(agent.StepNotApplied{Step: task.Step, Reason: rootMessage(err), ForGood: true}, "")
-		case temporal.IsCanceledError(err):
-			l.inbox.push(agent.StepStopped{Step: task.Step}, "")
+		case temporal.IsCanceledError(err): // its result is dropped
 		default:
 			l.ordinary(ctx, task, info)
 		}
@@ -190,76 +191,9 @@ func (l *loop) finished(task agent.Task, r signals.ToolResult) {
 	l.inbox.push(agent.StepFinished{Step: task.Step, Result: r.Result, Whole: r.Whole, Unkept: r.Unkept, ActiveMS: r.ActiveMS}, "")
 }
 
-// ordinary runs a tool as an activity and tells the machine how it ended.
-func (l *loop) ordinary(ctx workflow.Context, task agent.Task, info agent.ToolInfo) {
-	attempt := info.Timeout + tool.Overhead
-	if info.Effect == agent.ReadOnly {
-		attempt = tool.ReadAttempts*(info.Timeout+3*time.Second) + tool.Overhead
-	}
-	deadline := max(info.Deadline, attempt)
-	if info.Effect == agent.Reconcilable || info.Effect == agent.Once { // there is always time to hear of an attempt that died
-		deadline = max(deadline, 2*attempt+tool.Grace)
-	}
-	in := signals.ToolInput{Task: task}
-	options := workflow.ActivityOptions{StartToCloseTimeout: attempt, ScheduleToCloseTimeout: deadline,
-		HeartbeatTimeout: heartbeatTimeout, RetryPolicy: patient, Summary: summary(task),
-		// One with an effect that is told to stop says how it ended; of one that only
-		// reads nobody wants to know.
-		WaitForCancellation: info.Effect != agent.ReadOnly}
-	var out signals.ToolOutput
-	err := l.room(ctx)
-	if err == nil {
-		in.Ride = l.ride()
-		err = l.untilTried(ctx, &in.Ride, options, true, func(ctx workflow.Context) error {
-			return workflow.ExecuteActivity(ctx, signals.ToolActivity(task.Agent, task.Tool), in).Get(ctx, &out)
-		})
-	}
-	if err == nil {
-		l.carried(out.Carried)
-		l.finished(task, out.ToolResult)
-		return
-	}
-	l.unridden(in.Ride)
-	if ctx.Err() != nil && info.Effect != agent.ReadOnly && errorType(err) != signals.ErrRefused && !l.fatal(err) {
-		if out, err = l.closed(ctx, task, options); err == nil {
-			l.finished(task, out.ToolResult)
-			return
-		}
-	}
-	if l.fatal(err) {
-		return
-	}
-	l.inbox.push(failed(task, info.Effect, err), "")
-}
-
-// closed finds out what became of a step that was told to stop, and keeps what has
-// not happened from ever happening: only then may it be said that it was stopped.
-func (l *loop) closed(ctx workflow.Context, task agent.Task, o workflow.ActivityOptions) (out signals.ToolOutput, err error) {
-	ctx, stop := workflow.NewDisconnectedContext(ctx)
-	defer stop()
-	if err := l.room(ctx); err != nil {
-		return out, err
-	}
-	in := signals.ToolInput{Ride: l.ride(), Task: task, Close: true}
-	o.Summary = "what became of " + o.Summary
-	err = l.untilTried(ctx, &in.Ride, o, true, func(ctx workflow.Context) error {
-		return workflow.ExecuteActivity(ctx, signals.ToolActivity(task.Agent, task.Tool), in).Get(ctx, &out)
-	})
-	if err != nil {
-		l.unridden(in.Ride)
-		return out, err
-	}
-	l.carried(out.Carried)
-	return out, nil
-}
-
-// untilTried schedules an activity again when its time ran out and the last
-// attempt had run nothing: a store that is down, a worker that lacks the code,
-// a journal that differs, an operator's hold and a directory of people that does
-// not answer are waited for, outside the tool's own deadline.
-// What is unavailable so long is waited for again only where forEver is set: a
-// provider that is down pauses the run.
-func (l *loop) untilTried(ctx workflow.Context, ride *signals.Ride, o workflow.ActivityOptions, forEver bool, run func(workflow.Context) error) error {
+// untilTried schedules a model call again when its time ran out and the last
+// attempt had run nothing. A provider that is down so long pauses the run.
+func (l *loop) untilTried(ctx workflow.Context, ride *signals.Ride, o workflow.ActivityOptions, run func(workflow.Context) error) error {
 	ctx = workflow.WithActivityOptions(ctx, o)
 	pause := time.Second
 	for {
@@ -267,29 +201,33 @@ func (l *loop) untilTried(ctx workflow.Context, ride *signals.Ride, o workflow.A
 		if err == nil || temporal.IsCanceledError(err) {
 			return err
 		}
-		again := false
-		switch errorType(err) {
-		case signals.ErrNotDeployed, signals.ErrDiverged, signals.ErrLost, signals.ErrEarlier, signals.ErrHeld, signals.ErrUnjudged:
-			again = true
-		case signals.ErrUnavailable, signals.ErrStore:
-			again = forEver
+		if !waited(err) || errorType(err) == signals.ErrUnavailable || errorType(err) == signals.ErrStore {
+			return err
 		}
-		if again && !timedOutItself(err) {
-			l.unridden(*ride)
-			*ride = signals.Ride{}
-			// Its time may have been short, and what it waits for may take long.
-			if err := workflow.Sleep(ctx, pause); err != nil {
-				return err
-			}
-			pause = min(2*pause, waitAtMost)
-			if err := l.room(ctx); err != nil {
-				return err
-			}
-			*ride = l.ride()
-			continue
+		l.unridden(*ride)
+		*ride = signals.Ride{}
+		// Its time may have been short, and what it waits for may take long.
+		if err := workflow.Sleep(ctx, pause); err != nil {
+			return err
 		}
-		return err
+		pause = min(2*pause, waitAtMost)
+		if err := l.room(ctx); err != nil {
+			return err
+		}
+		*ride = l.ride()
 	}
+}
+
+// waited reports whether an activity ended because its time was up while it waited,
+// and the last attempt had run nothing: for a store that is down, a worker that
+// lacks the code, a journal that differs, an operator's hold, an earlier attempt,
+// or a directory of people that does not answer.
+func waited(err error) bool {
+	switch errorType(err) {
+	case signals.ErrNotDeployed, signals.ErrDiverged, signals.ErrLost, signals.ErrEarlier, signals.ErrHeld, signals.ErrUnjudged, signals.ErrUnavailable, signals.ErrStore:
+		return !timedOutItself(err)
+	}
+	return false
 }
 
 // timedOutItself reports that the deadline passed while an attempt ran.
@@ -302,9 +240,6 @@ func timedOutItself(err error) bool {
 // timeout is never "not applied" where there is an effect.
 func failed(task agent.Task, effect agent.Effect, err error) agent.Input {
 	reason := rootMessage(err)
-	if temporal.IsCanceledError(err) {
-		return agent.StepStopped{Step: task.Step}
-	}
 	var app *temporal.ApplicationError
 	timedOut := timedOutItself(err)
 	if errors.As(err, &app) && !timedOut {
@@ -317,9 +252,11 @@ func failed(task agent.Task, effect agent.Effect, err error) agent.Input {
 				return agent.StepNotApplied{Step: task.Step, Reason: reason}
 			}
 		case signals.ErrUnapproved:
-			closed := false
-			_ = app.HasDetails() && app.Details(&closed) == nil
-			return agent.StepUnapproved{Step: task.Step, Reason: reason, Closed: closed}
+			return agent.StepUnapproved{Step: task.Step, Reason: reason}
+		case signals.ErrJudgeAgain:
+			return agent.JudgeAgain{Step: task.Step}
+		case signals.ErrFenced:
+			return agent.StepStopped{Step: task.Step}
 		case signals.ErrInvalid:
 			// The store refused the claim before anything ran.
 			return agent.StepNotApplied{Step: task.Step, Reason: reason}

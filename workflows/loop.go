@@ -31,10 +31,13 @@ type loop struct {
 	resolved []signals.Resolved // the same
 	store    string             // identity of the one that acknowledged the latest events
 	stops    map[string]workflow.CancelFunc
-	idles    int  // timers of a run that waits for its user: only the latest counts
-	flying   int  // activities whose result is still to come
-	records  int  // of them, those that only record
-	owed     bool // a record that was put off, since one was under way
+	trials   map[string]*trial         // of running steps
+	stopping map[string]agent.StopStep // steps that were told to stop
+	fences   []*fencing                // that wait for their activity
+	idles    int                       // timers of a run that waits for its user: only the latest counts
+	flying   int                       // activities whose result is still to come
+	records  int                       // of them, those that only record
+	owed     bool                      // a record that was put off, since one was under way
 	waiters  int
 	closing  bool // the history is long: the run is to be continued
 	ending   agent.RunStatus
@@ -71,7 +74,9 @@ func (l *loop) waiting() ([]agent.Waiting, error) {
 // sender has an answer; or until it is to be continued, with nothing in flight.
 func (l *loop) run(ctx workflow.Context) error {
 	for {
-		if err := workflow.Await(ctx, func() bool { return l.arrived() || l.failure != nil || l.late() || l.over() || l.quiet(ctx) }); err != nil {
+		if err := workflow.Await(ctx, func() bool {
+			return l.arrived() || l.failure != nil || l.late() || len(l.fences) > 0 || l.over() || l.quiet(ctx)
+		}); err != nil {
 			return err
 		}
 		l.pull(ctx)
@@ -80,6 +85,8 @@ func (l *loop) run(ctx workflow.Context) error {
 			return l.failure
 		case l.late():
 			l.recordLate(ctx)
+		case len(l.fences) > 0:
+			l.fenceAll(ctx)
 		case len(l.inbox.entries) > 0:
 			l.take(ctx, l.inbox.pop())
 		case l.quiet(ctx):
@@ -147,7 +154,9 @@ func (l *loop) launch(ctx workflow.Context, c agent.Command) {
 	case agent.RunStep:
 		l.runStep(ctx, c.Task)
 	case agent.CancelStep:
-		l.stop("step " + c.Step)
+		l.stop(stepKey(c.Step))
+	case agent.StopStep:
+		l.stopStep(ctx, c)
 	case agent.OpenGate:
 		l.startTimers(ctx, c)
 	case agent.SetPending:

@@ -63,7 +63,8 @@ func (r *Runs) Run(root workflow.Context, raw, before converter.RawValue) (signa
 	defer stop()
 	in := &inbox{}
 	in.listen(ctx)
-	l := &loop{inbox: in, root: root, free: ctx, info: workflow.GetInfo(root), stops: map[string]workflow.CancelFunc{}}
+	l := &loop{inbox: in, root: root, free: ctx, info: workflow.GetInfo(root), stops: map[string]workflow.CancelFunc{},
+		trials: map[string]*trial{}, stopping: map[string]agent.StopStep{}}
 	if err := errors.Join(workflow.SetQueryHandler(ctx, signals.QueryRun, l.query), workflow.SetQueryHandler(ctx, signals.QueryWaiting, l.waiting)); err != nil {
 		return signals.End{}, err
 	}

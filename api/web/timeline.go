@@ -127,7 +127,7 @@ func symbolOf(e agent.Event) string {
 		agent.EventGateOpened: "◇", agent.EventGateCounted: "+", agent.EventGateEscalated: "↑", agent.EventRulingMade: "§", agent.EventRulingDrafted: "§",
 		agent.EventRulingConfirmed: "§", agent.EventRulingLifted: "§", agent.EventCancelRequested: "⊘", agent.EventPaused: "‖", agent.EventResumed: "▶",
 		agent.EventAmended: "✎", agent.EventUndoRequested: "↶", agent.EventReminded: "❝", agent.EventCompleted: "✓", agent.EventCancelled: "⊘", agent.EventFailed: "✗",
-		agent.EventInterrupted: "✂", agent.EventStepCut: "✂", agent.EventInterruptSettled: "✂",
+		agent.EventInterrupted: "✂", agent.EventStepStopping: "✂", agent.EventStepBegun: "▶", agent.EventInterruptSettled: "✂",
 	}[e.Type]
 }
 
@@ -168,7 +168,7 @@ func (d *drawing) mark(e agent.Event, y int, colour, what string) int {
 		return d.close("step "+e.Step, middle, colour, what, false)
 	case agent.EventGateClosed:
 		return d.close("gate "+dataOf[agent.GateClosedData](e).Gate, middle, colour, what, false)
-	case agent.EventStepResumed, agent.EventStepCut:
+	case agent.EventStepResumed, agent.EventStepStopping, agent.EventStepBegun:
 		return d.at("step " + e.Step)
 	}
 	return 0

@@ -140,7 +140,12 @@ var descriptions = map[agent.EventType]func(agent.Event) (who, what string){
 		}
 		return "code", text
 	},
-	agent.EventStepCut: func(e agent.Event) (string, string) { return "code", "step " + e.Step + " is told to stop" },
+	agent.EventStepStopping: func(e agent.Event) (string, string) {
+		return "code", "step " + e.Step + " is told to stop: " + data[agent.Stopping](e).Reason
+	},
+	agent.EventStepBegun: func(e agent.Event) (string, string) {
+		return "code", "step " + e.Step + " had begun before it was told to stop, and goes on"
+	},
 	agent.EventInterruptSettled: func(e agent.Event) (string, string) {
 		return "code", "tells the model: " + data[agent.InterruptSettledData](e).Account
 	},

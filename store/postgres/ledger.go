@@ -125,7 +125,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (e store.Effect, fresh
 // Fence implements [store.Ledger]. The row is locked by the update, which waits for
 // a claim under way and judges what that has left.
 func (s *Store) Fence(ctx context.Context, c store.Claim, reason string) (e store.Effect, err error) {
-	operation := "fence of effect " + c.Key
+	operation, now := "fence of effect "+c.Key, time.Time{}
 	if err := c.CheckFence(reason); err != nil {
 		return e, fail(operation, err)
 	}
@@ -140,11 +140,13 @@ func (s *Store) Fence(ctx context.Context, c store.Claim, reason string) (e stor
 		}
 		t.exec(fenceEffect, c.Tenant, c.Key, reason, s.clock())
 		t.rows(func(r row) (err error) { e, err = scanEffect(r); return err }, selectEffect, c.Tenant, c.Key)
+		t.rows(func(r row) error { return r.Scan(&now) }, selectClock, s.clock())
 		return nil
 	})
 	if err != nil {
 		return store.Effect{}, err
 	}
+	e.Wait = rules.MayAct(e, c, now)
 	return e, nil
 }
 

@@ -112,7 +112,8 @@ func (s *Store) Fence(ctx context.Context, c store.Claim, reason string) (e stor
 		return e, fail(operation, err)
 	}
 	err = s.write(ctx, operation, func(t transaction) error {
-		now := micros(s.now())
+		at := s.now()
+		now := micros(at)
 		e, err = t.effect(ctx, c.Tenant, c.Key)
 		switch {
 		case agent.ErrorCode(err) == agent.CodeNotFound:
@@ -120,6 +121,7 @@ func (s *Store) Fence(ctx context.Context, c store.Claim, reason string) (e stor
 				c.Step, c.Ordinal, c.Args.String(), now, reason)
 		case err == nil:
 			if err = rules.SameCall(e, c); err != nil || e.Begun() {
+				e.Wait = rules.MayAct(e, c, at)
 				return err
 			}
 			_, err = t.exec(ctx, fenceEffect, now, reason, c.Tenant, c.Key)

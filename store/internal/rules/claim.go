@@ -26,13 +26,18 @@ func Judge(stands *store.Effect, c store.Claim, held *store.Hold, now time.Time)
 		stands.Late = true
 		return false, nil
 	}
-	if c.Exclusive && stands.Open() && !stands.Deadline.IsZero() {
-		if wait := stands.Deadline.Add(c.Grace).Sub(now); wait > 0 {
-			stands.Wait = wait
-			return false, nil
-		}
+	if c.Exclusive {
+		stands.Wait = MayAct(*stands, c, now)
 	}
-	return true, nil
+	return stands.Wait == 0, nil
+}
+
+// MayAct is how long the attempts of an open row may still act.
+func MayAct(stands store.Effect, c store.Claim, now time.Time) time.Duration {
+	if !stands.Open() || stands.Deadline.IsZero() {
+		return 0
+	}
+	return max(stands.Deadline.Add(c.Grace).Sub(now), 0)
 }
 
 // Late reports whether a claim comes too late to begin its effect.
