@@ -974,13 +974,14 @@ type Started struct {
 
 // Step defines model for Step.
 type Step struct {
+	Again    bool  `json:"again,omitempty,omitzero"`
 	Archived int64 `json:"archived,omitempty,omitzero"`
 
 	// Args any JSON value; numbers keep every digit
 	Args         json.RawMessage `json:"args"`
+	Begun        bool            `json:"begun,omitempty,omitzero"`
 	By           string          `json:"by"`
 	Compensation string          `json:"compensation,omitempty,omitzero"`
-	Cut          bool            `json:"cut,omitempty,omitzero"`
 	EditedBy     string          `json:"edited_by,omitempty,omitzero"`
 	Effect       string          `json:"effect,omitempty,omitzero"`
 	ID           string          `json:"id"`
@@ -996,6 +997,7 @@ type Step struct {
 	RunAt    time.Time       `json:"run_at,omitempty,omitzero"`
 	Seq      int64           `json:"seq"`
 	Status   string          `json:"status"`
+	Stopping *Stopping       `json:"stopping,omitempty"`
 	Tool     string          `json:"tool"`
 	Turn     int64           `json:"turn"`
 	Undoes   string          `json:"undoes,omitempty,omitzero"`
@@ -1003,10 +1005,20 @@ type Step struct {
 	Whole    *Blob           `json:"whole,omitempty"`
 }
 
+// Stopping defines model for Stopping.
+type Stopping struct {
+	Again      bool   `json:"again,omitempty,omitzero"`
+	As         string `json:"as"`
+	Reason     string `json:"reason"`
+	Unapproved bool   `json:"unapproved,omitempty,omitzero"`
+	Undo       bool   `json:"undo,omitempty,omitzero"`
+}
+
 // Took defines model for Took.
 type Took struct {
-	How  string `json:"how"`
-	Turn int64  `json:"turn,omitempty,omitzero"`
+	How      string   `json:"how"`
+	Stopping []string `json:"stopping,omitempty,omitzero"`
+	Turn     int64    `json:"turn,omitempty,omitzero"`
 }
 
 // Trimmed defines model for Trimmed.
