@@ -55,7 +55,7 @@ func TestOf(t *testing.T) {
 		agent.EventStepResumed, agent.EventStepDone, agent.EventCommitRefused, agent.EventGateCounted, agent.EventGatePending, agent.EventVerdict, agent.EventRulingMade,
 		agent.EventRulingDrafted, agent.EventRulingConfirmed, agent.EventRulingLifted, agent.EventCancelRequested, agent.EventInputRefused,
 		agent.EventTrimmed, agent.EventPaused, agent.EventResumed, agent.EventAmended, agent.EventUndoRequested, agent.EventSnapshotLoaded,
-		agent.EventReminded, agent.EventInterrupted, agent.EventStepStopping, agent.EventInterruptSettled} {
+		agent.EventReminded, agent.EventInterrupted, agent.EventStepStopping, agent.EventStepBegun, agent.EventInterruptSettled} {
 		require.NotContains(t, all, none)
 		all[none] = struct {
 			data any

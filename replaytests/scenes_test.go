@@ -65,7 +65,7 @@ func told(t *testing.T, name string) []string {
 func TestScenes(t *testing.T) {
 	for name, want := range map[string][]string{
 		"interrupted": {"step_started track running", "step_started reserve running", "step_started ship running", "interrupted", "step_settled track abandoned",
-			"step_cut reserve", "step_done reserve", "undo_requested", "step_started release running", "step_settled reserve undone", "interrupt_settled", "turn_started", "reply"},
+			"step_stopping reserve", "step_done reserve", "undo_requested", "step_started release running", "step_settled reserve undone", "interrupt_settled", "turn_started", "reply"},
 		"rolled-back": {"step_done reserve", "interrupted", "step_settled track abandoned", "step_done ship", "undo_requested", "step_started release running",
 			"step_settled reserve undone", "interrupt_settled", "reply"},
 		"rolled-back-fields": {"state_set track", "interrupted", "step_settled track abandoned", "undo_requested", "step_started release running",
