@@ -274,12 +274,13 @@ func decodeStrict(j JSON, into any) error {
 	return Errorf(CodeInvalid, "%s: %s does not fit %s", place(where), what, t.Kind())
 }
 
-// misfit finds the first value within v that does not fit its type, in v's order.
+// misfit finds the first value within v that does not fit its type, in v's order. It
+// looks into an amount, whose own decoder names no place, and into no other such type.
 func misfit(v any, t reflect.Type, where *at) (any, reflect.Type, *at) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+	if t != reflect.TypeFor[Money]() && reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		return v, t, where
 	}
 	fits := func(v any, t reflect.Type) bool {

@@ -44,6 +44,9 @@ func (x *journal) line(g group, e agent.Event) (l *lineOf, calls string, err err
 		l = newLine("begun", e.Step, quoted(dataOf[agent.StepBegunData](e).Reason))
 	case agent.EventVerdict:
 		v := dataOf[agent.VerdictData](e).Verdict
+		if d := dataOf[agent.VerdictData](e); d.Judgement == "void" {
+			v = withPlaceholders(v)
+		}
 		l = newLine("verdict", word(v.Gate), word(string(v.Verdict))).opt("reason", v.Reason).opt("args", string(v.Args)).opt("result", string(v.Result)).opt("again", trueOr(v.Again)).opt("id", v.ID).who(v.Principal)
 		if v.Answer != nil {
 			l.optJSON("answer", v.Answer)
@@ -240,4 +243,16 @@ func trueOr(b bool) string {
 		return "true"
 	}
 	return ""
+}
+
+// withPlaceholders is a verdict that decided nothing, as one at all: what it brought is
+// in no journal, so {} stands for it.
+func withPlaceholders(v agent.Verdict) agent.Verdict {
+	switch {
+	case v.Verdict == agent.Happened && len(v.Result) == 0:
+		v.Result = agent.JSON("{}")
+	case v.Verdict == agent.Edit && len(v.Args) == 0:
+		v.Args = agent.JSON("{}")
+	}
+	return v
 }

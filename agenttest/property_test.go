@@ -1,8 +1,10 @@
 package agenttest_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -114,16 +116,20 @@ func TestAnyRunExports(t *testing.T) {
 	})
 }
 
+// same compares events, but for the digest of what a verdict that decided nothing had
+// brought: that is in no journal, so no script can tell it.
 func same(a, b []agent.Event) bool {
-	if len(a) != len(b) {
-		return false
+	return slices.EqualFunc(a, b, func(x, y agent.Event) bool { return told(x).Chain("", "") == told(y).Chain("", "") })
+}
+
+func told(e agent.Event) agent.Event {
+	var d agent.VerdictData
+	if e.Type != agent.EventVerdict || json.Unmarshal(e.Data, &d) != nil || d.Judgement != "void" {
+		return e
 	}
-	for i := range a {
-		if a[i].Chain("", "") != b[i].Chain("", "") {
-			return false
-		}
-	}
-	return true
+	d.Body = ""
+	e.Data, _ = agent.Encode(d)
+	return e
 }
 
 func BenchmarkRefund(b *testing.B) {

@@ -47,7 +47,11 @@ func TestNothingIsObeyed(t *testing.T) {
 		run.Done("1.1", found{agent.Money{Minor: 1, Currency: "EUR"}, text})
 		run.Propose(scripted.RecordFact(strings.TrimSpace(text)), scripted.Raw("pay", strings.Replace(smallArgs, `"Zoe"`, string(quoted), 1)), scripted.Say("reply "+text))
 		w.keep(run)
-		token, entry := access.New(access.Entry{ID: "x", Tenant: "acme", Subject: "x" + text[:min(len(text), 150)], May: []access.Role{access.Operator, access.Reviewer}, Roles: []string{"refunds"}})
+		subject := "x" + text[:min(len(text), 150)]
+		if agent.CheckName("subject", subject) != nil {
+			subject = "x" // nobody is called so
+		}
+		token, entry := access.New(access.Entry{ID: "x", Tenant: "acme", Subject: subject, May: []access.Role{access.Operator, access.Reviewer}, Roles: []string{"refunds"}})
 		w.people[token], w.tokens["x"] = entry, token
 		b := w.as("x")
 		pages := []string{"/", "/runs", "/runs?agent=" + "x", "/runs/pay/1", "/runs/pay/1?turn=2", "/runs/pay/1/cancel", path("1", "2.1"), path("1", "2.1") + "/edit"}

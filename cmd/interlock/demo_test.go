@@ -255,6 +255,6 @@ func TestDemo_Interrupt(t *testing.T) {
 	require.Equal(t, exitOK, r.code, r.err)
 	var got cutReport
 	require.NoError(t, json.Unmarshal([]byte(r.out), &got))
-	require.Equal(t, agent.Took{How: agent.TookInterrupted, Turn: 2}, got.Took)
+	require.Equal(t, agent.Took{How: agent.TookInterrupted, Turn: 2, Stopping: []string{"1.1", "1.2"}}, got.Took)
 	require.Len(t, got.Steps, 4)
 }

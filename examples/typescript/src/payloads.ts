@@ -78,6 +78,7 @@ export interface Gate {
   roles?: string[] | null;
   rulings?: string[] | null;
   schema?: unknown;
+  seq?: number;
   shown?: Record<string, unknown>;
   status: string;
   step?: string;
@@ -152,6 +153,7 @@ export interface Receipt {
   status: string;
   took?: {
     how: string;
+    stopping?: string[] | null;
     turn?: number;
   } | null;
 }

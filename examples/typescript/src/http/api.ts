@@ -662,9 +662,13 @@ export interface components {
             undo?: "none" | "turn" | "run";
         };
         Confirmation: {
+            how: string;
             quote: string;
             /** Format: int64 */
             seq: number;
+            /** Format: int64 */
+            showing?: number;
+            step?: string;
             /** Format: int64 */
             turn: number;
         };
@@ -799,6 +803,8 @@ export interface components {
             rulings?: string[];
             /** @description any JSON value; numbers keep every digit */
             schema?: unknown;
+            /** Format: int64 */
+            seq?: number;
             shown?: {
                 [key: string]: unknown;
             };
@@ -846,9 +852,12 @@ export interface components {
         };
         Handled: {
             body: string;
+            by: string;
+            code?: string;
             id: string;
             /** Format: int64 */
             seq: number;
+            took?: components["schemas"]["Took"];
         };
         Idle: {
             /** Format: int64 */
@@ -1185,7 +1194,7 @@ export interface components {
             /** Format: int64 */
             seq: number;
             shown?: {
-                [key: string]: number;
+                [key: string]: components["schemas"]["Showing"];
             };
             /** Format: date-time */
             since?: string;
@@ -1274,6 +1283,13 @@ export interface components {
             /** Format: int64 */
             version?: number;
         };
+        Showing: {
+            /** Format: int64 */
+            message?: number;
+            quote?: string;
+            /** Format: int64 */
+            seq: number;
+        };
         ShownRun: {
             address: string;
             agent: string;
@@ -1338,7 +1354,7 @@ export interface components {
             /** Format: int64 */
             seq: number;
             shown?: {
-                [key: string]: number;
+                [key: string]: components["schemas"]["Showing"];
             };
             /** Format: date-time */
             since?: string;
@@ -1437,13 +1453,14 @@ export interface components {
             new: boolean;
         };
         Step: {
+            again?: boolean;
             /** Format: int64 */
             archived?: number;
             /** @description any JSON value; numbers keep every digit */
             args: unknown;
+            begun?: boolean;
             by: string;
             compensation?: string;
-            cut?: boolean;
             edited_by?: string;
             effect?: string;
             id: string;
@@ -1453,6 +1470,7 @@ export interface components {
             ordinal?: number;
             reason?: string;
             replaces?: string;
+            reserves?: string[];
             /** @description any JSON value; numbers keep every digit */
             result?: unknown;
             /** Format: date-time */
@@ -1460,6 +1478,7 @@ export interface components {
             /** Format: int64 */
             seq: number;
             status: string;
+            stopping?: components["schemas"]["Stopping"];
             tool: string;
             /** Format: int64 */
             turn: number;
@@ -1467,8 +1486,16 @@ export interface components {
             undone_by?: string;
             whole?: components["schemas"]["Blob"];
         };
+        Stopping: {
+            again?: boolean;
+            as: string;
+            reason: string;
+            unapproved?: boolean;
+            undo?: boolean;
+        };
         Took: {
             how: string;
+            stopping?: string[];
             /** Format: int64 */
             turn?: number;
         };
