@@ -14,6 +14,7 @@ import (
 	"interlock/examples/refund/shop"
 	"interlock/replaytests/internal/freight"
 	"interlock/replaytests/internal/parcel"
+	"interlock/signals"
 )
 
 // samples are the agents whose runs were recorded, without what they need: a
@@ -46,7 +47,8 @@ func TestHistoriesAreWhatTheyAreCalled(t *testing.T) {
 	require.Equal(t, 1, count("quick-tool", func(e *historypb.HistoryEvent) bool {
 		return e.GetMarkerRecordedEventAttributes().GetMarkerName() == "LocalActivity"
 	}))
-	require.Equal(t, 1, count("cancelled-mid-tool", ofType(enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED)), "what only reads is let go of")
+	require.Equal(t, 2, count("cancelled-mid-tool", ofType(enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED)), "what only reads is let go of, and what has not begun is stopped")
+	require.Equal(t, 1, count("cancelled-mid-tool", scheduled(signals.ActivityFence)), "which the ledger is asked to hold to")
 	require.Equal(t, 1, count("cancelled-at-once", ofType(enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED)))
 	require.Equal(t, 1, count("worker-killed", func(e *historypb.HistoryEvent) bool {
 		a := e.GetActivityTaskStartedEventAttributes()
