@@ -181,7 +181,7 @@ func cancelledMidTool(ctx context.Context, w *world) (string, error) {
 }
 
 // cancelledAtOnce has its message and its cancel in the first workflow task: the
-// model call is scheduled and cancelled in one.
+// model call waits for the first record, and is let go of before it is scheduled.
 func cancelledAtOnce(ctx context.Context, w *world) (string, error) {
 	address, err := w.startParcel(ctx)
 	if err != nil {

@@ -57,7 +57,7 @@ var fenceTests = []contract{
 	}},
 	{"what has begun or is settled stays as it is", func(t *testing.T, s store.Store) {
 		ctx := context.Background()
-		unknown := mustClaim(t, s, named("unknown", nil), true)
+		mustClaim(t, s, named("unknown", nil), true)
 		unknown, err := s.MarkUnknown(ctx, "acme", "unknown", 1, "lost")
 		require.NoError(t, err)
 		require.Equal(t, unknown, fence(t, s, "unknown"))
