@@ -126,7 +126,7 @@ func (r *Run) blame(phase string, events []agent.Event, i int, in agent.Input) s
 			return fmt.Sprintf("Enter of phase %s, or the gate of %s,", phase, d.Tool)
 		}
 		return "the gate of " + d.Tool
-	case agent.EventGateOpened:
+	case agent.EventGateOpened, agent.EventStepStopping: // a policy is judged again while a step has not begun
 		return "the gate of " + r.toolOf(e.Step)
 	case agent.EventReply:
 		return "Say of phase " + phase
