@@ -115,7 +115,8 @@ func TestWhole(t *testing.T) {
 				return
 			}
 			require.Equal(t, r.runs, r.users)
-			require.Equal(t, r.runs, r.deeds[cancelsRun][string(agent.TookNow)])
+			cancelled := r.deeds[cancelsRun]
+			require.Equal(t, r.runs, cancelled[string(agent.TookNow)]+cancelled[string(agent.TookStopping)], "each is taken at once: %v", cancelled)
 			require.NotZero(t, r.fates[agent.StepUndone])
 		})
 	}
