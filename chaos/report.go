@@ -110,10 +110,13 @@ var effective = map[deed][]string{
 	saysReject: {string(agent.Refused)}, saysQueue: {string(agent.TookQueued)},
 	saysInterrupt: {string(agent.TookInterrupted), string(agent.TookMerged)}, saysRollback: {string(agent.TookRollingBack), string(agent.TookMerged)},
 	amends: {string(agent.Accepted)}, pauses: {string(agent.Accepted)}, resumes: {string(agent.Accepted)},
-	cancelsNone: {string(agent.TookNow)}, cancelsTurn: {string(agent.TookNow)}, cancelsRun: {string(agent.TookNow)},
+	cancelsNone: takenAtOnce, cancelsTurn: takenAtOnce, cancelsRun: takenAtOnce,
 	approves: {string(agent.Accepted)}, rejects: {string(agent.Accepted)}, returns: {string(agent.Accepted)}, edits: {string(agent.Accepted)},
 	takesBack: {string(agent.Accepted)}, decidesStale: {string(agent.Voided)},
 }
+
+// takenAtOnce is how a cancel is answered, whether or not it stops steps.
+var takenAtOnce = []string{string(agent.TookNow), string(agent.TookStopping)}
 
 // unused are the deeds that took effect too seldom to have shown anything.
 func (r *report) unused() (out []string) {
