@@ -41,8 +41,8 @@ func (m *Machine) undoAgain(c commitment, s *Step) commitment {
 
 // compensates reports whether a tool is another one's undo.
 func (d *Definition) compensates(tool string) bool {
-	for _, t := range d.tools { //workflowcheck:ignore the order cannot be seen: any one will do
-		if t.undo == tool {
+	for _, name := range sortedKeys(d.tools) {
+		if d.tools[name].undo == tool {
 			return true
 		}
 	}
