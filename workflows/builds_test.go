@@ -18,6 +18,7 @@ import (
 	"interlock/agent"
 	"interlock/llm/scripted"
 	"interlock/signals"
+	"interlock/starter"
 	"interlock/tool"
 )
 
@@ -209,8 +210,14 @@ func TestBuilds_ChangedState(t *testing.T) {
 				w.serve(model, c.def)
 				_, err = w.impatient().Message(w.ctx, started.Address, second)
 				require.Equal(t, agent.CodeUnavailable, agent.ErrorCode(err), "%v", err)
-				eventually(t, "the task says which field", func() bool {
-					got, err := w.starter.Why(w.ctx, started.Address)
+				var got starter.Why
+				t.Cleanup(func() {
+					if t.Failed() {
+						t.Log(got.Sentence, got.Next)
+					}
+				})
+				eventually(t, "the task says which field", func() (ok bool) {
+					got, err = w.starter.Why(w.ctx, started.Address)
 					require.NoError(t, err)
 					return strings.Contains(got.Sentence, c.says) && strings.Contains(got.Next, "a changed state is a new version of the agent")
 				})
