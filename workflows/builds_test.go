@@ -132,6 +132,11 @@ func TestBuilds_ForwardAndBack(t *testing.T) {
 			w.stop()
 			w.serve(w.config.Model, w.agents...) // back to the older build
 			var why string
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Log(why)
+				}
+			})
 			eventually(t, "the task says what it does not know", func() bool {
 				got, err := w.starter.Why(w.ctx, address)
 				require.NoError(t, err)
