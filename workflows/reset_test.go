@@ -219,6 +219,7 @@ func TestReset_OfAContinuedRun(t *testing.T) {
 			run = w.chat(address, "and on")
 		}
 		w.quiet(address)
+		run = w.until(address, "it is idle, also where it was continued meanwhile", waiting("user"))
 		w.requireJournal(run)
 		w.requireReplay(address)
 		require.Equal(t, sends.total(), len(sends.keys), "an effect happened again after the reset of %s", of)
