@@ -18,8 +18,8 @@ import (
 	"interlock/agent"
 	"interlock/llm/scripted"
 	"interlock/signals"
-	"interlock/starter"
 	"interlock/tool"
+	"interlock/worker"
 )
 
 // newerBuild makes a worker one of a newer build, as far as a snapshot tells: what it
@@ -92,6 +92,39 @@ func (w *world) serveNewer(b *newerBuild) {
 	w.config.Client = temporalClient
 }
 
+// serveLogged serves with a worker whose log can be read.
+func (w *world) serveLogged(agents ...*agent.Definition) *logged {
+	log := &logged{}
+	c, err := client.Dial(client.Options{HostPort: this.Address, Logger: worker.SDKLog(slog.New(slog.NewTextHandler(log, nil)))})
+	require.NoError(w.t, err)
+	w.t.Cleanup(c.Close)
+	w.config.Client = c
+	w.serve(w.config.Model, agents...)
+	w.config.Client = temporalClient
+	return log
+}
+
+// requireBlocked waits until the run's task fails, and why says the reason and what to
+// do. Temporal keeps the first failure in a row alone; where it has none, since that task
+// went to a worker that was gone, why says that the worker's log has the reason, and so
+// it has.
+func (w *world) requireBlocked(address string, log *logged, says, next string) (why string) {
+	w.t.Helper()
+	told, lost := false, false
+	eventually(w.t, "the task says why it is blocked", func() bool {
+		got, err := w.starter.Why(w.ctx, address)
+		require.NoError(w.t, err)
+		why = got.Sentence + "\n" + got.Next
+		told = strings.Contains(got.Sentence, says)
+		lost = strings.HasPrefix(got.Sentence, "blocked: ") && strings.Contains(got.Next, "the worker's log has the reason") && strings.Contains(log.String(), says)
+		return told || lost
+	})
+	if told {
+		require.Contains(w.t, why, next)
+	}
+	return why
+}
+
 // A rolling deploy, forward and back: what a newer build carries on, with a verdict
 // that waits, is never gone on with by an older one. It blocks and says what it does
 // not know and what to do; back on the newer build nothing is lost.
@@ -130,20 +163,8 @@ func TestBuilds_ForwardAndBack(t *testing.T) {
 				w.amend(address, fmt.Sprint(n))
 			}
 			w.stop()
-			w.serve(w.config.Model, w.agents...) // back to the older build
-			var why string
-			t.Cleanup(func() {
-				if t.Failed() {
-					t.Log(why)
-				}
-			})
-			eventually(t, "the task says what it does not know", func() bool {
-				got, err := w.starter.Why(w.ctx, address)
-				require.NoError(t, err)
-				why = got.Sentence + "\n" + got.Next
-				return strings.Contains(why, c.says)
-			})
-			require.Contains(t, why, "deploy the newer build on every worker of task queue")
+			log := w.serveLogged(w.agents...) // back to the older build
+			why := w.requireBlocked(address, log, c.says, "deploy the newer build on every worker of task queue")
 			require.NotContains(t, why, "nil pointer")
 			require.Zero(t, payments(t, db))
 			w.serveNewer(&c.newerBuild) // and forward again
@@ -212,20 +233,10 @@ func TestBuilds_ChangedState(t *testing.T) {
 			w.quiet(started.Address)
 			second := signals.Message{ID: "second", Principal: customer, Text: "and now?"}
 			if c.says != "" {
-				w.serve(model, c.def)
+				log := w.serveLogged(c.def)
 				_, err = w.impatient().Message(w.ctx, started.Address, second)
 				require.Equal(t, agent.CodeUnavailable, agent.ErrorCode(err), "%v", err)
-				var got starter.Why
-				t.Cleanup(func() {
-					if t.Failed() {
-						t.Log(got.Sentence, got.Next)
-					}
-				})
-				eventually(t, "the task says which field", func() (ok bool) {
-					got, err = w.starter.Why(w.ctx, started.Address)
-					require.NoError(t, err)
-					return strings.Contains(got.Sentence, c.says) && strings.Contains(got.Next, "a changed state is a new version of the agent")
-				})
+				w.requireBlocked(started.Address, log, c.says, "a changed state is a new version of the agent")
 			}
 			w.serve(model, notes[noteOptional]())
 			_, err = w.starter.Message(w.ctx, started.Address, second) // it may have waited for a worker meanwhile
