@@ -75,7 +75,7 @@ the form that -o names; everything else goes to stderr. Nothing is coloured.
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	root.AddCommand(a.demoCommand(), a.devCommand(), a.workerCommand(), a.serveCommand(), a.accessCommand(), a.migrateCommand(), a.runCommand(), a.gateCommand(), a.rulingCommand(),
+	root.AddCommand(a.demoCommand(), a.devCommand(), a.workerCommand(), a.serveCommand(), a.accessCommand(), a.migrateCommand(), a.storeCommand(), a.runCommand(), a.gateCommand(), a.rulingCommand(),
 		a.stepCommand(), a.ledgerCommand(), a.holdCommand(), a.effectsCommand(), a.keyCommand(), a.noticeCommand(),
 		a.configCommand(), a.versionCommand())
 	return root

@@ -78,7 +78,7 @@ func TestRedaction_EveryCommand(t *testing.T) {
 		require.Regexp(t, "4111 ?1111 ?1111", w.do(t, append(whole, "--unmask")...), whole)
 	}
 
-	others := strings.Fields(`demo dev worker serve migrate config version check try key access notice hold effects step
+	others := strings.Fields(`demo dev worker serve migrate store config version check try key access notice hold effects step
 		run:start run:message run:cancel run:pause run:resume run:amend run:export ruling:lift ruling:confirm ledger:resolve ledger:sweep`)
 	var walk func(c *cobra.Command, path string)
 	walk = func(c *cobra.Command, path string) {
